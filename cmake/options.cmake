@@ -1,0 +1,46 @@
+# Switches, language level, tools. Every compile flag of the project is set here.
+option(SEMEL_BUILD_TESTS "Build the test programs" ON)
+option(SEMEL_WERROR "Warnings are errors (CI)" OFF)
+option(SEMEL_CRASH_POINTS "Compile the named crash points in" ON)
+set(SEMEL_SANITIZE "" CACHE STRING "Value of -fsanitize=")
+# A planted bug that a checker must catch: SEMEL_MUTANT=ack-before-commit defines SEMEL_MUTANT_ACK_BEFORE_COMMIT.
+set(SEMEL_MUTANT "" CACHE STRING "Planted bug compiled in; test builds only")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Every program lands in the root of its build directory: build/release/semel is a documented path.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Flags common to every target of the tree; never exported to users of the library.
+add_library(semel_flags INTERFACE)
+target_compile_options(semel_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(SEMEL_WERROR)
+  target_compile_options(semel_flags INTERFACE -Werror)
+endif()
+if(SEMEL_CRASH_POINTS)
+  target_compile_definitions(semel_flags INTERFACE SEMEL_CRASH_POINTS=1)
+endif()
+if(SEMEL_SANITIZE)
+  add_compile_options(-fsanitize=${SEMEL_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SEMEL_SANITIZE})
+endif()
+if(SEMEL_MUTANT)
+  string(TOUPPER "${SEMEL_MUTANT}" mutant)
+  string(REPLACE "-" "_" mutant "${mutant}")
+  target_compile_definitions(semel_flags INTERFACE SEMEL_MUTANT_${mutant}=1)
+endif()
