@@ -1,0 +1,323 @@
+// Every operation that changes the store: one request struct, one answer struct each, object first.
+//
+// Operations travel through the one writer, are decided by core (`decide.h`) and committed in batches. All of them are
+// safe to repeat: a repeated request finds its own effect and answers the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/rows.h"
+#include "semel/error.h"
+
+namespace semel::core {
+
+// ---- tasks ---------------------------------------------------------------------------------------------------------
+
+// Enqueue one task (or start one workflow). The caller chose `id` before, so that a repeat after an unknown commit finds
+// its own row.
+struct TaskEnqueue {
+  ExecutionId id;
+  TenantId tenant = kDefaultTenant;
+  LaneId lane{};
+  Kind kind = Kind::task;
+  std::string name;
+  std::optional<std::string> identity;  // task_id; required for workflows
+  Encoding encoding = Encoding::json;
+  std::string args;
+  std::int32_t priority = 100;
+  std::int32_t max_attempts = 3;  // resolved: call > queue > default
+  std::string policy;             // encoded retry overrides of this call
+  std::optional<Duration> delay;  // from the batch's now
+  std::optional<Instant> scheduled_at;
+  std::optional<Duration> timeout;
+  Duration attempt_timeout{0};
+  std::optional<std::string> concurrency_key;
+  std::optional<std::string> idempotency_key;
+  std::int64_t idempotency_key_ttl_seconds = 86400;
+  OnDuplicate on_duplicate = OnDuplicate::return_existing;
+  Reuse reuse = Reuse::failed_only;
+  bool match_args = true;
+  std::optional<Fingerprint> fingerprint;  // present whenever identity or idempotency_key is
+  std::optional<GroupId> group;
+  bool drop_at_end = false;  // the queue's retention is "0"
+};
+
+struct EnqueueAnswer {
+  ExecutionId execution;
+  Status status = Status::queued;
+  bool created = false;
+  std::optional<std::string> result;        // when the existing execution succeeded
+  std::optional<Instant> completed_at;
+  bool result_expired = false;              // the key's target is gone, the key still answers
+};
+
+// Claim up to `limit` executions, lanes in the order given.
+struct TaskClaim {
+  ClaimId id;
+  SessionId session;
+  std::string worker;
+  Duration lease{0};
+  std::int32_t limit = 0;
+  struct Want {
+    LaneId lane{};
+    std::int32_t limit = 0;
+    bool limited = false;  // the lane has a rate limit or a concurrency limit: a grant is taken from its counters
+  };
+  std::vector<Want> lanes;
+  bool alone = false;  // take one execution that must run by itself, instead of the ordinary ones
+};
+
+struct ClaimedTask {
+  Execution execution;
+  Payload payload;
+};
+struct ClaimAnswer {
+  std::vector<ClaimedTask> tasks;
+  // A limited lane that granted less than asked: when it may grant again.
+  std::vector<std::pair<LaneId, Instant>> retry_at;
+};
+
+// One delivery of one job (seed 001). Addresses `execution` when given, else the newest execution of `identity`.
+struct TaskDeliver {
+  TenantId tenant = kDefaultTenant;
+  std::string identity;
+  std::optional<ExecutionId> execution;
+  ClaimId claim;
+  SessionId session;
+  std::string worker;
+  Duration lease{0};
+};
+
+enum class DeliveryOutcome : std::uint8_t { claimed, already_claimed, no_op_terminal };
+struct DeliverAnswer {
+  DeliveryOutcome outcome{};
+  ClaimedTask task;
+};
+
+// The writes of the holder of a claim. `version` is the one the claim returned; any other is refused with LeaseLost.
+struct TaskHeartbeat {
+  ExecutionId execution;
+  std::int32_t version = 0;
+  Duration lease{0};
+  std::optional<std::string> progress;  // replaces the stored details; none keeps them
+};
+struct HeartbeatAnswer {
+  Instant lease_expires_at{};
+  bool cancel_requested = false;
+};
+
+struct TaskComplete {
+  ExecutionId execution;
+  std::int32_t version = 0;
+  std::optional<std::string> result;
+};
+
+struct TaskFail {
+  ExecutionId execution;
+  std::int32_t version = 0;
+  std::string error_name;
+  std::string error;  // JSON {"name","message","details"}
+  bool retryable = true;
+  std::optional<Duration> next_delay;  // the task's own choice instead of backoff
+  bool cancelled = false;              // the handler stopped because cancel was requested
+  std::uint64_t random_bits = 0;       // for jitter; chosen by the caller
+};
+
+// Gives the attempt back. `delay` postpones it; `no_handler` says why.
+struct TaskRelease {
+  ExecutionId execution;
+  std::int32_t version = 0;
+  Duration delay{0};
+  bool no_handler = false;
+};
+
+struct EndAnswer {
+  Status status{};        // of the row after this write
+  bool existing = false;  // the same write was recorded before; nothing changed now
+  Instant scheduled_at{};  // when queued again: not before
+};
+
+// ---- operators -----------------------------------------------------------------------------------------------------
+
+struct ExecutionCancel {
+  TenantId tenant = kDefaultTenant;
+  ExecutionId execution;
+};
+struct CancelAnswer {
+  Status status{};
+  bool requested = false;  // claimed or running: the worker will learn it
+};
+
+// A new execution of a failed, timed out, cancelled or dead-lettered one, linked to it. Repeats answer the same successor.
+struct ExecutionRedrive {
+  TenantId tenant = kDefaultTenant;
+  ExecutionId execution;
+  ExecutionId successor;  // chosen by the caller
+};
+struct RedriveAnswer {
+  ExecutionId successor;
+  bool created = false;
+};
+
+// Frees the id and keys of a dead-lettered execution; its retention counts from now.
+struct ExecutionDiscard {
+  TenantId tenant = kDefaultTenant;
+  ExecutionId execution;
+};
+struct DiscardAnswer {
+  bool discarded = false;  // false: it was discarded before
+};
+
+struct TenantEnsure {
+  std::string name;
+};
+struct TenantAnswer {
+  TenantId tenant{};
+  bool created = false;
+};
+
+// Finds or creates the lane; with `config` also sets it.
+struct LaneEnsure {
+  TenantId tenant = kDefaultTenant;
+  std::string queue;
+  std::optional<LaneConfig> config;
+};
+struct LaneAnswer {
+  Lane lane;
+  bool created = false;
+};
+
+struct KeyRelease {
+  TenantId tenant = kDefaultTenant;
+  std::string key;
+  bool force = false;  // needed while the target is live
+};
+struct KeyAnswer {
+  bool released = false;
+};
+
+struct GroupCreate {
+  Group group;
+};
+struct GroupAnswer {
+  bool created = false;
+};
+
+// ---- sessions and housekeeping ---------------------------------------------------------------------------------------
+
+struct SessionOpen {
+  SessionId session;
+  std::string worker;
+  Duration lease{0};
+};
+struct SessionRenew {
+  SessionId session;
+  Duration lease{0};
+};
+// Ends the session now. What it still holds is returned by the next SessionsExpire.
+struct SessionClose {
+  SessionId session;
+};
+struct SessionAnswer {
+  Instant expires_at{};
+};
+
+// Drops lease records whose executions have all ended. Saves space; never needed for correctness.
+struct LeaseForget {
+  std::vector<ClaimId> claims;
+};
+
+// Returns or ends what expired sessions hold, at most `limit` executions per call.
+struct SessionsExpire {
+  std::int32_t limit = 500;
+  std::uint64_t random_bits = 0;
+};
+// Handles timers due at the batch's now, at most `limit`.
+struct TimersFire {
+  std::int32_t limit = 1000;
+  std::uint64_t random_bits = 0;
+};
+// Promotes blocked executions whose concurrency key has room (after a limit was raised).
+struct BlockedSweep {
+  LaneId lane{};
+  std::int32_t limit = 500;
+};
+// Deletes terminal rows past their retention, walking ids upwards from `after`, at most `limit` rows looked at.
+struct RetentionSweep {
+  ExecutionId after;
+  std::int32_t limit = 1000;
+};
+// Deletes expired idempotency keys and tombstones, and batch marks older than an hour.
+struct KeysExpire {
+  std::int32_t limit = 1000;
+};
+// Feeds rows that callers wrote into the inbox inside their own transactions (PostgreSQL).
+struct InboxFeed {
+  std::int32_t limit = 500;
+};
+
+struct SweepAnswer {
+  std::int32_t looked_at = 0;
+  std::int32_t changed = 0;
+  ExecutionId next_after;      // RetentionSweep: where to go on
+  bool more = false;           // the limit was reached
+};
+
+// Counts suppressed duplicates. Written behind the answers, never in their way.
+struct LedgerAdd {
+  std::vector<LedgerNote> notes;
+};
+
+struct NoAnswer {};
+
+using Operation =
+    std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease, ExecutionCancel,
+                 ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure, KeyRelease, GroupCreate, SessionOpen,
+                 SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep, RetentionSweep, KeysExpire,
+                 InboxFeed, LedgerAdd>;
+
+// Error: the operation was refused and changed nothing.
+using Answer =
+    std::variant<NoAnswer, Error, EnqueueAnswer, ClaimAnswer, DeliverAnswer, HeartbeatAnswer, EndAnswer, CancelAnswer,
+                 RedriveAnswer, DiscardAnswer, TenantAnswer, LaneAnswer, KeyAnswer, GroupAnswer, SessionAnswer, SweepAnswer>;
+
+// Which answer an operation gets.
+template <class Op>
+struct AnswerOf;
+#define SEMEL_ANSWER(op, answer) \
+  template <>                    \
+  struct AnswerOf<op> {          \
+    using type = answer;         \
+  }
+SEMEL_ANSWER(TaskEnqueue, EnqueueAnswer);
+SEMEL_ANSWER(TaskClaim, ClaimAnswer);
+SEMEL_ANSWER(TaskDeliver, DeliverAnswer);
+SEMEL_ANSWER(TaskHeartbeat, HeartbeatAnswer);
+SEMEL_ANSWER(TaskComplete, EndAnswer);
+SEMEL_ANSWER(TaskFail, EndAnswer);
+SEMEL_ANSWER(TaskRelease, EndAnswer);
+SEMEL_ANSWER(ExecutionCancel, CancelAnswer);
+SEMEL_ANSWER(ExecutionRedrive, RedriveAnswer);
+SEMEL_ANSWER(ExecutionDiscard, DiscardAnswer);
+SEMEL_ANSWER(TenantEnsure, TenantAnswer);
+SEMEL_ANSWER(LaneEnsure, LaneAnswer);
+SEMEL_ANSWER(KeyRelease, KeyAnswer);
+SEMEL_ANSWER(GroupCreate, GroupAnswer);
+SEMEL_ANSWER(SessionOpen, SessionAnswer);
+SEMEL_ANSWER(SessionRenew, SessionAnswer);
+SEMEL_ANSWER(SessionClose, SessionAnswer);
+SEMEL_ANSWER(LeaseForget, NoAnswer);
+SEMEL_ANSWER(SessionsExpire, SweepAnswer);
+SEMEL_ANSWER(TimersFire, SweepAnswer);
+SEMEL_ANSWER(BlockedSweep, SweepAnswer);
+SEMEL_ANSWER(RetentionSweep, SweepAnswer);
+SEMEL_ANSWER(KeysExpire, SweepAnswer);
+SEMEL_ANSWER(InboxFeed, SweepAnswer);
+SEMEL_ANSWER(LedgerAdd, NoAnswer);
+#undef SEMEL_ANSWER
+
+}  // namespace semel::core

@@ -1,0 +1,72 @@
+// The mechanism below the three-phase batch: what SQLite and PostgreSQL each do with their own statements.
+//
+// One transaction: begin, attempt (blind set-based writes), read (locking, set-based, as often as core needs more rows),
+// write (grouped guarded writes), commit. Only mechanism here: who won the key, did the version match. No rules.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/row_cache.h"
+#include "core/rows.h"
+#include "store/port.h"
+
+namespace semel::store::batch {
+
+// A success of a plain execution: applied when id and version match, status is claimed or running, and no end mark is set.
+struct PlainSuccess {
+  ExecutionId execution;
+  std::int32_t version = 0;
+  const std::optional<std::string>* result = nullptr;
+};
+
+// Moves up to `limit` ready rows of one lane into a claim: ready row deleted; execution claimed with version+1,
+// attempt+1, flags |= set_flags, last_end kept, started_at = now unless set, lease_expires_at, session, worker, kNoHandler cleared.
+struct Take {
+  core::LaneId lane{};
+  bool alone = false;
+  std::int32_t limit = 0;
+  std::uint32_t set_flags = 0;
+  SessionId session;
+  const std::string* worker = nullptr;
+  Instant lease_expires_at{};
+};
+
+struct Attempt {
+  std::vector<const core::Identity*> identities;  // insert or ignore
+  std::vector<PlainSuccess> successes;
+  std::vector<Take> takes;  // executed in order; a later take sees what an earlier one left
+};
+
+struct Attempted {
+  std::vector<char> identity_won;                          // one per identity
+  std::vector<char> success_applied;                       // one per success
+  std::vector<std::vector<core::ClaimedTask>> taken;       // one per take, in claim order, rows as they are now
+};
+
+// Raised by a backend inside a batch; the executor turns it into Applied. `kind` is never committed.
+struct TablesError {
+  Applied::Kind kind;
+  Error error;
+};
+
+class Tables {
+ public:
+  virtual ~Tables() = default;
+  // Each throws TablesError. `begin` tells whether the batch's mark is already there (only asked when `recheck`).
+  virtual bool begin(const BatchId& id, Instant now, bool recheck) = 0;
+  virtual Attempted attempt(const Attempt& attempt, Instant now) = 0;
+  // Loads everything in `needs` into `cache` (found rows present, others absent), locking rows against other writers.
+  virtual void read(const core::Needs& needs, core::RowCache& cache, Instant now) = 0;
+  // Writes every change in `cache`, guarded by what was read. A guard that fails throws {halve}.
+  virtual void write(const core::RowCache& cache, Instant now) = 0;
+  // Durable once it returned. `mark` is false when nothing was written: then no mark and no sync are needed.
+  virtual void commit(const BatchId& id, Instant now, bool mark) = 0;
+  virtual void rollback() noexcept = 0;
+};
+
+// Runs one batch over the tables: the only place where the phases meet. See batch.cc.
+Applied run_batch(Tables& tables, Batch& batch);
+
+}  // namespace semel::store::batch

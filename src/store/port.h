@@ -1,0 +1,142 @@
+// The store port: what a backend does for the engine. Three backends implement it: memory (the oracle), SQLite, PostgreSQL.
+//
+// Writes come as batches, one transaction each, from one writer (and, on PostgreSQL, its slow lane). Reads may come from
+// any thread and see committed state only. `now` is always given; a backend never asks the time for a decision.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/operations.h"
+#include "core/rows.h"
+#include "semel/id.h"
+#include "semel/result.h"
+#include "semel/time.h"
+
+namespace semel::base {
+class Clock;
+}
+
+namespace semel::store {
+
+// Hints for whoever waits. Lost hints cost latency only: polling is the truth.
+struct Wakes {
+  std::vector<core::LaneId> lanes;          // got ready rows
+  std::optional<Instant> timer_at;          // earliest timer written
+  std::vector<ExecutionId> ended;           // became terminal (or were dropped)
+  std::vector<ExecutionId> cancel_requested;
+};
+
+struct Batch {
+  BatchId id;
+  Instant now{};
+  bool recheck = false;  // an earlier apply of this very batch had an unknown outcome
+  std::vector<core::Operation*> operations;
+  // Filled by apply when it answers committed; one per operation, in order.
+  std::vector<core::Answer> answers;
+  std::vector<core::LedgerNote> notes;  // suppressed duplicates, to be counted behind the answers
+  Wakes wakes;
+  std::int32_t rows_written = 0;        // 0: nothing changed, no commit record was needed
+};
+
+// What became of a batch.
+struct Applied {
+  enum class Kind : std::uint8_t {
+    committed,     // durable; answers are filled
+    retry,         // nothing happened; the same batch may succeed now (deadlock, serialization, connection lost before commit)
+    halve,         // nothing happened; some operation raises: try smaller batches
+    locked,        // nothing happened; a stranger's lock is in the way: use the slow lane
+    unknown,       // the commit may or may not have happened: apply again with recheck
+    unavailable,   // nothing happened; the store cannot write now (full, read-only, connection refused)
+    fatal,         // the store cannot be trusted any more (I/O error, corruption): stop
+  };
+  Kind kind = Kind::committed;
+  Error error;  // unless committed
+};
+
+// An execution with the words around it, as the API prints it.
+struct ExecutionView {
+  core::Execution execution;
+  core::Payload payload;
+  std::string tenant;
+  std::string queue;
+};
+
+struct ExecutionFilter {
+  core::TenantId tenant = core::kDefaultTenant;
+  std::optional<Kind> kind;
+  std::vector<Status> statuses;  // empty: all
+  std::optional<std::string> queue;
+  std::optional<std::string> name;
+  std::optional<std::string> identity;
+  std::optional<Instant> created_before;  // older than
+  std::optional<ExecutionId> before;      // cursor: ids below this one (newest first)
+  std::int32_t limit = 50;
+};
+
+// Where a queued execution waits; `nowhere` for any other status.
+enum class Whereabouts : std::uint8_t { nowhere, ready, timer, blocked };
+
+struct LaneStats {
+  core::Lane lane;
+  std::int64_t ready_count = 0;    // counted up to kStatsCap
+  std::int64_t blocked_count = 0;
+};
+inline constexpr std::int64_t kStatsCap = 100000;
+
+struct LedgerView {
+  core::IdentityKey id;
+  std::vector<std::pair<core::LedgerRule, std::int64_t>> counts;
+  std::vector<core::LedgerNote> recent;  // newest first
+};
+
+struct ReadyLane {
+  core::LaneId lane{};
+  bool alone = false;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Runs the batch as one transaction. `committed` means durable on disk. Not thread-safe: one caller at a time.
+  virtual Applied apply(Batch& batch) = 0;
+  // A second lane for batches that met a stranger's lock; waits longer. Null where locks have no strangers. Owned by the store.
+  virtual Store* slow_lane() { return nullptr; }
+  // Time source of this store. Database time on PostgreSQL, anchored wall time elsewhere. Thread-safe.
+  virtual base::Clock& clock() = 0;
+  virtual std::string_view backend() const = 0;  // "memory", "sqlite", "postgres"
+
+  // ---- reads: thread-safe, committed state only ----
+  virtual Result<std::optional<core::TenantId>> tenant_find(std::string_view name) = 0;
+  virtual Result<std::vector<std::pair<core::TenantId, std::string>>> tenant_list() = 0;
+  virtual Result<std::vector<core::Lane>> lane_list() = 0;  // all tenants
+  virtual Result<LaneStats> lane_stats(core::LaneId lane) = 0;
+  virtual Result<std::optional<ExecutionView>> execution_get(core::TenantId tenant, ExecutionId id) = 0;
+  // The newest execution of an id.
+  virtual Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space, std::string_view key) = 0;
+  virtual Result<std::vector<ExecutionView>> execution_list(const ExecutionFilter& filter) = 0;  // without payload args
+  virtual Result<Whereabouts> execution_whereabouts(const core::Execution& execution) = 0;
+  virtual Result<std::optional<core::Attention>> attention_get(ExecutionId id) = 0;
+  virtual Result<std::optional<core::Identity>> key_get(core::TenantId tenant, std::string_view key) = 0;
+  virtual Result<std::vector<core::Identity>> key_list(core::TenantId tenant, std::string_view after, std::int32_t limit) = 0;
+  virtual Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) = 0;
+  virtual Result<std::optional<core::Session>> session_get(SessionId id) = 0;
+  // Lanes that hold ready rows now, at most one row per (lane, alone).
+  virtual Result<std::vector<ReadyLane>> ready_lanes() = 0;
+  virtual Result<std::optional<Instant>> next_timer() = 0;
+  virtual Result<bool> inbox_waiting() { return false; }
+
+  // ---- maintenance ----
+  // Checks every invariant between the tables; each string names one broken row. Empty: sound.
+  virtual Result<std::vector<std::string>> verify() = 0;
+  // Every table as sorted text lines, `table|column=value|...`; equal stores print equal text. For tests and debugging.
+  virtual Result<std::string> snapshot() = 0;
+};
+
+}  // namespace semel::store
