@@ -109,3 +109,18 @@ endforeach()
 semel_test_folder(e2e LINK semel_cli ${everything})
 semel_test_folder(tidy LINK "")
 include(cmake/compile_fail.cmake)
+
+# Every installed header compiles alone, with nothing but include/ on the path.
+file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/include"
+     "${PROJECT_SOURCE_DIR}/include/*.h")
+foreach(header ${public_headers})
+  string(MAKE_C_IDENTIFIER "${header}" unit)
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/gen/alone/${unit}.cc" CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+  list(APPEND alone_units "${CMAKE_BINARY_DIR}/gen/alone/${unit}.cc")
+endforeach()
+add_library(public_headers_compile_alone OBJECT ${alone_units})
+target_include_directories(public_headers_compile_alone PRIVATE "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(public_headers_compile_alone PRIVATE semel_flags)
+if(TARGET tidy_tests)
+  add_dependencies(tidy_tests public_headers_compile_alone)
+endif()
