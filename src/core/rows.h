@@ -105,7 +105,7 @@ struct Execution {
   CloseReason close_reason = CloseReason::none;
   SuspendReason suspend_reason = SuspendReason::none;
   Instant scheduled_at{};  // not claimable before; the due time of ready, timer and blocked rows
-  std::optional<Instant> started_at;
+  std::optional<Instant> started_at;  // of the latest attempt; dates its attempt_timeout timer
   std::optional<Instant> completed_at;
   std::optional<Instant> cancel_requested_at;
   std::optional<Instant> lease_expires_at;

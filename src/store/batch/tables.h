@@ -22,7 +22,7 @@ struct PlainSuccess {
 };
 
 // Moves up to `limit` ready rows of one lane into a claim: ready row deleted; execution claimed with version+1,
-// attempt+1, flags |= set_flags, last_end kept, started_at = now unless set, lease_expires_at, session, worker, kNoHandler cleared.
+// attempt+1, flags |= set_flags, last_end kept, started_at = now (the start of the latest attempt), lease_expires_at, session, worker, kNoHandler cleared.
 struct Take {
   core::LaneId lane{};
   bool alone = false;
