@@ -55,13 +55,13 @@ struct EnqueueAnswer {
   bool result_expired = false;              // the key's target is gone, the key still answers
 };
 
-// Claim up to `limit` executions, lanes in the order given.
+// Claim ready executions, at most `limit` of each lane, lanes in the order given. The caller keeps the sum within its
+// free handler slots. With `alone`, name exactly one lane with limit 1.
 struct TaskClaim {
   ClaimId id;
   SessionId session;
   std::string worker;
   Duration lease{0};
-  std::int32_t limit = 0;
   struct Want {
     LaneId lane{};
     std::int32_t limit = 0;
