@@ -81,7 +81,7 @@ std::optional<std::int64_t> fraction_of(std::string_view digits, std::int64_t un
   std::int64_t out = 0;
   std::int64_t scale = unit;
   for (const char c : digits) {
-    if (c != '0' && scale % 10 != 0) return std::nullopt;
+    if (c != '0' && (scale == 0 || scale % 10 != 0)) return std::nullopt;
     scale /= 10;
     out += (c - '0') * scale;
   }
