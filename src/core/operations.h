@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -12,6 +13,7 @@
 
 #include "core/rows.h"
 #include "semel/error.h"
+#include "semel/result.h"
 
 namespace semel::core {
 
@@ -255,9 +257,25 @@ struct RetentionSweep {
 struct KeysExpire {
   std::int32_t limit = 1000;
 };
-// Feeds rows that callers wrote into the inbox inside their own transactions (PostgreSQL).
+// Feeds one row that a caller wrote into the inbox inside its own transaction (PostgreSQL): enqueues and deletes the inbox
+// row in one transaction. A request that was refused stays in the inbox with its error, out of the way.
 struct InboxFeed {
-  std::int32_t limit = 500;
+  std::int64_t inbox = 0;
+  std::optional<TaskEnqueue> task;  // none: the request could not be read
+  std::string error;                // why
+};
+struct InboxAnswer {
+  bool fed = false;  // false: somebody else fed it, or it was refused
+};
+
+// Transactional enqueue on SQLite: runs the caller's function on the writer's connection and enqueues, in one
+// transaction that nothing else shares. If the function or any enqueue is refused, nothing of it happened.
+struct EnqueueWithin {
+  std::function<Result<void>(void* connection)> function;  // sqlite3*
+  std::vector<TaskEnqueue> tasks;
+};
+struct EnqueueWithinAnswer {
+  std::vector<EnqueueAnswer> tasks;
 };
 
 struct SweepAnswer {
@@ -278,12 +296,13 @@ using Operation =
     std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease, ExecutionCancel,
                  ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure, KeyRelease, GroupCreate, SessionOpen,
                  SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep, RetentionSweep, KeysExpire,
-                 InboxFeed, LedgerAdd>;
+                 InboxFeed, EnqueueWithin, LedgerAdd>;
 
 // Error: the operation was refused and changed nothing.
 using Answer =
     std::variant<NoAnswer, Error, EnqueueAnswer, ClaimAnswer, DeliverAnswer, HeartbeatAnswer, EndAnswer, CancelAnswer,
-                 RedriveAnswer, DiscardAnswer, TenantAnswer, LaneAnswer, KeyAnswer, GroupAnswer, SessionAnswer, SweepAnswer>;
+                 RedriveAnswer, DiscardAnswer, TenantAnswer, LaneAnswer, KeyAnswer, GroupAnswer, SessionAnswer, SweepAnswer, InboxAnswer,
+                 EnqueueWithinAnswer>;
 
 // Which answer an operation gets.
 template <class Op>
@@ -316,7 +335,8 @@ SEMEL_ANSWER(TimersFire, SweepAnswer);
 SEMEL_ANSWER(BlockedSweep, SweepAnswer);
 SEMEL_ANSWER(RetentionSweep, SweepAnswer);
 SEMEL_ANSWER(KeysExpire, SweepAnswer);
-SEMEL_ANSWER(InboxFeed, SweepAnswer);
+SEMEL_ANSWER(InboxFeed, InboxAnswer);
+SEMEL_ANSWER(EnqueueWithin, EnqueueWithinAnswer);
 SEMEL_ANSWER(LedgerAdd, NoAnswer);
 #undef SEMEL_ANSWER
 

@@ -39,6 +39,7 @@ struct KeyHash {
   std::size_t operator()(const SlotKey& k) const {
     return mix_hash(std::hash<std::string>{}(k.concurrency_key), static_cast<std::size_t>(k.lane));
   }
+  std::size_t operator()(std::int64_t k) const { return static_cast<std::size_t>(k); }
   std::size_t operator()(LaneId k) const { return static_cast<std::size_t>(k); }
   std::size_t operator()(const std::string& k) const { return std::hash<std::string>{}(k); }
   template <class Tag>
@@ -141,14 +142,6 @@ struct RetentionScan {
   std::int32_t limit = 0;
 };
 
-// A row that a caller wrote into the inbox inside its own transaction.
-struct InboxRow {
-  std::int64_t id = 0;
-  std::string queue;     // lane is found or created when fed
-  TenantId tenant = kDefaultTenant;
-  std::string request;   // JSON of the enqueue request
-};
-
 // Rows a decision still lacks. A backend answers all of it in one set-based, locking read.
 struct Needs {
   std::vector<IdentityKey> identities;
@@ -168,13 +161,13 @@ struct Needs {
   std::int32_t keys_expired = 0;         // how many identities with expires_at <= now; SKIP LOCKED
   std::optional<RetentionScan> retention;  // executions by ascending id, after < id < before
   std::optional<std::pair<LaneId, std::int32_t>> blocked_lane;  // first rows of a lane's blocked keys
-  std::int32_t inbox = 0;
+  std::vector<std::int64_t> inbox;
 
   bool empty() const {
     return identities.empty() && executions.empty() && payloads.empty() && lanes.empty() && lane_names.empty() &&
            tenant_names.empty() && key_slots.empty() && blocked.empty() && groups.empty() && sessions.empty() &&
            leases.empty() && attention.empty() && timers_due == 0 && leases_expired == 0 && keys_expired == 0 &&
-           !retention && !blocked_lane && inbox == 0;
+           !retention && !blocked_lane && inbox.empty();
   }
 };
 
@@ -198,6 +191,7 @@ struct RowCache {
   SlotMap<SessionId, Session> sessions;
   SlotMap<ClaimId, Lease> leases;
   SlotMap<ExecutionId, Attention> attention;
+  SlotMap<std::int64_t, InboxRow> inbox;   // updated (error) or erased
   std::unordered_map<LaneName, FoundLane, KeyHash> lane_names;
   std::unordered_map<std::string, FoundTenant, KeyHash> tenant_names;
 
@@ -213,11 +207,9 @@ struct RowCache {
   std::optional<std::vector<IdentityKey>> keys_expired;  // loaded into `identities`
   std::optional<std::vector<ExecutionId>> retention;    // loaded into `executions`, ascending
   std::optional<std::vector<BlockedRow>> blocked_lane;
-  std::optional<std::vector<InboxRow>> inbox;
 
   // Written, never read in a batch.
   std::vector<LedgerNote> ledger;        // to add to the counters now
-  std::vector<std::int64_t> inbox_done;  // inbox rows to delete
   bool prune_batch_marks = false;        // drop marks older than an hour
 
   // Collected for the caller, not stored.

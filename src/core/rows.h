@@ -249,6 +249,15 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 };
 
+// An enqueue that a caller wrote inside its own transaction (PostgreSQL). Rows with an error are out of the feed.
+struct InboxRow {
+  std::int64_t id = 0;
+  std::string tenant;   // by name, as the caller gave it
+  std::string request;  // JSON with the fields of POST /tasks
+  std::optional<std::string> error;
+  bool operator==(const InboxRow&) const = default;
+};
+
 // Which rule answered a suppressed duplicate. Numbers are stored.
 enum class LedgerRule : std::uint8_t {
   existing_live = 0,       // answered with the live execution

@@ -130,7 +130,11 @@ class Store {
   // Lanes that hold ready rows now, at most one row per (lane, alone).
   virtual Result<std::vector<ReadyLane>> ready_lanes() = 0;
   virtual Result<std::optional<Instant>> next_timer() = 0;
-  virtual Result<bool> inbox_waiting() { return false; }
+  // Inbox rows without an error, oldest first.
+  virtual Result<std::vector<core::InboxRow>> inbox_list(std::int32_t limit) {
+    (void)limit;
+    return std::vector<core::InboxRow>{};
+  }
 
   // ---- maintenance ----
   // Checks every invariant between the tables; each string names one broken row. Empty: sound.

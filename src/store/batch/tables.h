@@ -14,7 +14,9 @@
 
 namespace semel::store::batch {
 
-// A success of a plain execution: applied when id and version match, status is claimed or running, and no end mark is set.
+// A success of a plain execution: applied when id and version match, status is claimed or running, and no end mark is
+// set. Writes status succeeded, version+1, last_end succeeded, completed_at = now, result, error none, session none,
+// lease_expires_at none; everything else stays.
 struct PlainSuccess {
   ExecutionId execution;
   std::int32_t version = 0;
@@ -64,6 +66,8 @@ class Tables {
   // Durable once it returned. `mark` is false when nothing was written: then no mark and no sync are needed.
   virtual void commit(const BatchId& id, Instant now, bool mark) = 0;
   virtual void rollback() noexcept = 0;
+  // For EnqueueWithin: the connection of the open transaction, or null where callers cannot share it.
+  virtual void* native_connection() { return nullptr; }
 };
 
 // Runs one batch over the tables: the only place where the phases meet. See batch.cc.

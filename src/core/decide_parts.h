@@ -1,0 +1,44 @@
+// One gather and one decide per operation; `decide.cc` dispatches. Private to core.
+#pragma once
+
+#include "core/decide.h"
+
+namespace semel::core {
+
+#define SEMEL_PART(Op)                                                                       \
+  void gather_part(const Op& operation, const RowCache& rows, Instant now, Needs& needs);    \
+  Answer decide_part(const Op& operation, RowCache& rows, Instant now)
+
+SEMEL_PART(TaskEnqueue);
+SEMEL_PART(TaskDeliver);
+SEMEL_PART(TaskHeartbeat);
+SEMEL_PART(TaskComplete);
+SEMEL_PART(TaskFail);
+SEMEL_PART(TaskRelease);
+SEMEL_PART(ExecutionCancel);
+SEMEL_PART(ExecutionRedrive);
+SEMEL_PART(ExecutionDiscard);
+SEMEL_PART(TenantEnsure);
+SEMEL_PART(LaneEnsure);
+SEMEL_PART(KeyRelease);
+SEMEL_PART(GroupCreate);
+SEMEL_PART(SessionOpen);
+SEMEL_PART(SessionRenew);
+SEMEL_PART(SessionClose);
+SEMEL_PART(LeaseForget);
+SEMEL_PART(SessionsExpire);
+SEMEL_PART(TimersFire);
+SEMEL_PART(BlockedSweep);
+SEMEL_PART(RetentionSweep);
+SEMEL_PART(KeysExpire);
+SEMEL_PART(InboxFeed);
+SEMEL_PART(EnqueueWithin);
+SEMEL_PART(LedgerAdd);
+
+#undef SEMEL_PART
+
+// A claim is granted and taken by the batch executor (the store picks the rows); deciding it only reads back a repeat.
+void gather_part(const TaskClaim& claim, const RowCache& rows, Instant now, Needs& needs);
+Answer decide_part(const TaskClaim& claim, RowCache& rows, Instant now);
+
+}  // namespace semel::core
