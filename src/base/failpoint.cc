@@ -53,7 +53,8 @@ bool arm_locked(Failpoints& points, std::string_view text) {
 void arm_from_environment(Failpoints& points) {
   static std::once_flag once;
   std::call_once(once, [&points] {
-    if (const char* text = std::getenv("SEMEL_FAILPOINT"); text != nullptr && points.armed.empty()) arm_locked(points, text);
+    if (const char* text = std::getenv("SEMEL_FAILPOINT"); text != nullptr && points.armed.empty())
+      arm_locked(points, text);
   });
 }
 

@@ -2,8 +2,8 @@
 //
 //   SEMEL_FP("writer.before_commit");
 //
-// Compiled out unless the build defines SEMEL_CRASH_POINTS. Compiled in, a point costs one relaxed load while nothing is
-// armed. `SEMEL_FAILPOINT="name:count"` in the environment kills the process with SIGKILL at the count-th visit.
+// Compiled out unless the build defines SEMEL_CRASH_POINTS. Compiled in, a point costs one relaxed load while nothing
+// is armed. `SEMEL_FAILPOINT="name:count"` in the environment kills the process with SIGKILL at the count-th visit.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ bool failpoints_active();
 }  // namespace semel::base
 
 #if defined(SEMEL_CRASH_POINTS) || defined(SEMEL_FAILPOINTS)
-#define SEMEL_FP(name)                                                             \
-  do {                                                                             \
+#define SEMEL_FP(name)                                                            \
+  do {                                                                            \
     if (::semel::base::failpoints_active()) ::semel::base::visit_failpoint(name); \
   } while (false)
 #else

@@ -1,0 +1,88 @@
+// Housekeeping that time drives: due timers, expired sessions, retention, expired keys, promotion after a limit
+// changed, the inbox, the lane directory. Any number of nodes may run it on one store; there is no leader.
+//
+// One thread steps; `note_wakes` and `stats` are thread-safe. Every effect goes through the writer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace semel::engine {
+
+struct ClockworkOptions {
+  Duration timer_poll{500'000};  // timers of other nodes are noticed this much later at most
+  Duration session_interval{1'000'000};
+  Duration directory_interval{1'000'000};
+  Duration inbox_interval{100'000};
+  Duration keys_interval{60'000'000};
+  Duration cleanup_interval{3'600'000'000};
+  Duration cleanup_pause{20'000};  // between two pages, so that claims never wait behind cleanup
+  std::int32_t page = 1000;
+  Duration max_clock_step{60'000'000};  // a store clock that moved this much beside the monotonic one stops cleanup
+};
+
+struct ClockworkStats {
+  std::uint64_t timers_fired = 0;
+  std::uint64_t leases_expired = 0;
+  std::uint64_t rows_cleaned = 0;
+  std::uint64_t keys_expired = 0;
+  std::uint64_t promoted = 0;
+  std::uint64_t inbox_fed = 0;
+  std::uint64_t clock_steps = 0;  // an alarm: the store's clock jumped, cleanup is paused
+  std::uint64_t errors = 0;
+};
+
+class Clockwork {
+ public:
+  Clockwork(Engine& engine, ClockworkOptions options);
+
+  // Submits what is due and returns when it wants to be called again. Reads the store, never waits for the writer.
+  Instant step(Instant now);
+  void note_wakes(const store::Wakes& wakes);
+  void clean_now();    // the next step starts a cleanup pass
+  void stop();         // no new work; answers still arrive
+  bool quiet() const;  // no operation of its own is under way
+  ClockworkStats stats() const;
+  std::function<void()> wake;  // set before use; from any thread
+
+ private:
+  // A loop that submits one operation at a time and goes on while there is more.
+  struct Loop {
+    Instant due{};
+    bool busy = false;
+    bool more = false;
+  };
+  template <class Op>
+  void run(Loop& loop, Instant now, Duration interval, Op operation, std::uint64_t ClockworkStats::* count);
+  void run_timers(Instant now);
+  void run_directory(Instant now);
+  void run_inbox(Instant now);
+  void run_cleanup(Instant now);
+  void run_promotion(Instant now);
+  bool clock_is_sane(Instant now);
+  Instant next_wake() const;
+  void finished(Loop& loop, Instant again, std::uint64_t ClockworkStats::* count, const core::Answer& answer);
+
+  Engine& engine_;
+  ClockworkOptions options_;
+  mutable std::mutex mutex_;  // guards everything below
+  Loop timers_, sessions_, keys_, inbox_, cleanup_, directory_, promotion_;
+  Instant next_timer_ = Instant{};  // earliest timer known; a hint
+  Instant timer_read_at_{};
+  ExecutionId cleanup_after_;
+  std::vector<core::LaneId> to_promote_;
+  bool anchored_ = false;
+  bool clock_stepped_ = false;
+  Instant anchor_store_{};
+  Duration anchor_monotonic_{};
+  bool stopping_ = false;
+  int under_way_ = 0;
+  ClockworkStats stats_;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,114 @@
+// The use cases over one store and its writer. Asynchronous at heart: what has to be written ends in a callback, what
+// is only read returns at once. Every method is thread-safe.
+//
+// A success given to a callback is durable. Errors are those of the one error table; outcomes are part of success.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/env.h"
+#include "engine/explain.h"
+#include "engine/lane_directory.h"
+#include "engine/parked.h"
+#include "engine/requests.h"
+#include "engine/writer.h"
+
+namespace semel::engine {
+
+class Engine {
+ public:
+  Engine(Env env, Writer& writer);
+  ~Engine();
+
+  // ---- tasks ----
+  void enqueue(EnqueueRequest request, Callback<EnqueueOutcome> done);
+  // At most 1,000 items or 4 MiB. Outcomes in order; one bad item does not stop the others.
+  void enqueue_batch(std::vector<EnqueueRequest> requests, Callback<std::vector<Result<EnqueueOutcome>>> done);
+  // A set of tasks; the id goes into EnqueueRequest.group of its members.
+  void group_create(GroupRequest request, Callback<GroupId> done);
+
+  // ---- workers that are not embedded ----
+  void claim(ClaimRequest request, Callback<std::vector<store::ExecutionView>> done);
+  void deliver(DeliverRequest request, Callback<DeliverOutcome> done);
+  void heartbeat(HeartbeatRequest request, Callback<core::HeartbeatAnswer> done);
+  void complete(CompleteRequest request, Callback<core::EndAnswer> done);
+  void fail(FailRequest request, Callback<core::EndAnswer> done);
+  void release(ReleaseRequest request, Callback<core::EndAnswer> done);
+  void session_open(std::string worker, Duration lease, Callback<SessionId> done);
+  void session_renew(SessionId session, Duration lease, Callback<Instant> done);
+  void session_close(SessionId session, Callback<Instant> done);
+
+  // ---- operators ----
+  void cancel(std::string_view tenant, ExecutionId execution, Callback<core::CancelAnswer> done);
+  void redrive(std::string_view tenant, ExecutionId execution, Callback<core::RedriveAnswer> done);
+  void discard(std::string_view tenant, ExecutionId execution, Callback<core::DiscardAnswer> done);
+  // One page; reads on the calling thread.
+  void bulk(BulkRequest request, Callback<BulkPage> done);
+
+  void queue_set(std::string_view tenant, std::string queue, core::LaneConfig config, Callback<core::Lane> done);
+  void queue_pause(std::string_view tenant, std::string queue, bool paused, Callback<core::Lane> done);
+  Result<QueueView> queue_get(std::string_view tenant, std::string_view queue);
+  Result<std::vector<QueueView>> queue_list(std::string_view tenant);
+  void tenant_create(std::string name, Callback<core::TenantAnswer> done);
+  Result<std::vector<std::string>> tenant_list();
+
+  void key_release(std::string_view tenant, std::string key, bool force, Callback<core::KeyAnswer> done);
+  Result<core::Identity> key_get(std::string_view tenant, std::string_view key);
+  Result<std::vector<core::Identity>> key_list(std::string_view tenant, std::string_view after, std::int32_t limit);
+
+  // Deletes what is past its retention now, one page; go on with next_after while `more`.
+  void purge(ExecutionId after, Callback<core::SweepAnswer> done);
+
+  // ---- reads ----
+  Result<core::TenantId> tenant(std::string_view name) { return directory_.tenant(name); }
+  Result<store::ExecutionView> get(std::string_view tenant, ExecutionId execution);
+  // The newest execution of a task_id; also finds an execution by its own id, as tasks without task_id print it.
+  Result<store::ExecutionView> get_task(std::string_view tenant, std::string_view task_id, Kind kind = Kind::task);
+  Result<std::vector<store::ExecutionView>> list(std::string_view tenant, store::ExecutionFilter filter);
+  Result<Explanation> explain(std::string_view tenant, std::string_view id_or_execution);
+  Result<Explanation> explain_key(std::string_view tenant, std::string_view key);
+
+  // Answers when the execution is terminal, or with the row as it is at `deadline` (store time). Follows
+  // next_execution_id: the row answered may be a successor.
+  void wait_result(std::string_view tenant, ExecutionId execution, Instant deadline,
+                   Callback<store::ExecutionView> done);
+
+  // ---- for the driver ----
+  void note_wakes(const store::Wakes& wakes);  // hints: waiters look again
+  Instant step(Instant now);                   // waiters and waiting claims; reads the store
+  void stop(const Error& why);                 // answers every waiter
+  LaneDirectory& directory() { return directory_; }
+  Env& env() { return env_; }
+  Writer& writer() { return writer_; }
+  std::function<void()> wake;  // set before use: step has something to do; from any thread
+
+ private:
+  template <class Op, class T, class Map>
+  void send(Op operation, Callback<T> done, Map map, bool internal = false);
+  template <class Op>
+  void send(Op operation, Callback<typename core::AnswerOf<Op>::type> done);
+  Result<core::TaskEnqueue> prepare(EnqueueRequest& request, core::TenantId& tenant);
+  Result<core::TaskEnqueue> prepare_group_completion(EnqueueRequest& request, core::TenantId tenant);
+  static void settle_lane(core::TaskEnqueue& operation, const EnqueueRequest& request, const LaneEntry& lane);
+  void with_lane(core::TenantId tenant, std::string queue, Callback<LaneRef> done);
+  void claim_once(std::shared_ptr<ClaimRequest> request, core::TenantId tenant,
+                  Callback<std::vector<store::ExecutionView>> done);
+  void claim_or_park(std::shared_ptr<ClaimRequest> request, core::TenantId tenant, Instant deadline,
+                     Callback<std::vector<store::ExecutionView>> done);
+  std::vector<core::TaskClaim::Want> wants_of(const ClaimRequest& request, core::TenantId tenant) const;
+  store::ExecutionView view_of(core::ClaimedTask task) const;
+  void explain_wait(const core::Execution& execution, Explanation& out);
+  Result<void> explain_duplicates(core::TenantId tenant, Explanation& out);
+  Result<void> explain_chain(core::TenantId tenant, Explanation& out);
+
+  Env env_;
+  Writer& writer_;
+  LaneDirectory directory_;
+  Parked parked_;
+};
+
+}  // namespace semel::engine

@@ -1,0 +1,50 @@
+// Why is this execution where it is, and what happened to its duplicates: facts, to be printed by whoever asks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/port.h"
+
+namespace semel::engine {
+
+// Why a live execution does not run right now.
+enum class WaitReason : std::uint8_t {
+  none,     // it runs, or it is over
+  ready,    // claimable; no worker took it yet
+  not_due,  // scheduled later
+  backoff,  // the last attempt failed; not before `not_before`
+  queue_paused,
+  rate_limited,
+  concurrency,      // the queue's limit is reached
+  concurrency_key,  // its concurrency_key is full
+  no_handler,       // a worker claimed it but knows no handler of that name
+  cancel_pending,   // cancel was requested, the worker did not answer yet
+};
+std::string_view to_string(WaitReason reason);
+
+std::string_view to_string(core::LedgerRule rule);
+std::string_view to_string(core::AttemptEnd end);
+
+struct ExplainedDuplicates {
+  core::Space space{};
+  std::string key;
+  std::vector<std::pair<core::LedgerRule, std::int64_t>> counts;
+  std::vector<core::LedgerNote> recent;  // which rule, when, who won; newest first
+};
+
+struct Explanation {
+  std::optional<store::ExecutionView> execution;  // none: unknown id, or its key outlived it
+  store::Whereabouts whereabouts = store::Whereabouts::nowhere;
+  WaitReason reason = WaitReason::none;
+  std::optional<Instant> not_before;
+  std::optional<Instant> lease_expires_at;
+  std::optional<core::Attention> attention;     // dead letters: redriven or discarded?
+  std::optional<core::Identity> key;            // the idempotency key asked for, or the execution's own
+  std::vector<ExplainedDuplicates> duplicates;  // of its id and of its key
+  std::vector<store::ExecutionView> chain;      // earlier executions linked by previous_execution_id, newest first
+  std::string summary;                          // one sentence
+};
+
+}  // namespace semel::engine

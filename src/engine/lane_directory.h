@@ -1,0 +1,57 @@
+// Tenants and lanes by name and number, cached. Refreshed from the store about once a second and by every answer that
+// carries a lane, so a pause or a new limit reaches every node within a second. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/retry.h"
+#include "core/row_cache.h"
+#include "store/port.h"
+
+namespace semel::engine {
+
+struct LaneEntry {
+  core::Lane lane;
+  std::string tenant;
+  core::RetryOverrides retry;  // decoded from the lane's config
+  bool limited() const { return lane.config.rate_limit.has_value() || lane.config.concurrency.has_value(); }
+};
+using LaneRef = std::shared_ptr<const LaneEntry>;
+
+class LaneDirectory {
+ public:
+  explicit LaneDirectory(store::Store& store) : store_(store) {}
+
+  // Reads all tenants and lanes. Lanes whose config changed since the last look are returned.
+  Result<std::vector<LaneRef>> refresh();
+
+  // Asks the store once when the name is not cached. TenantNotFound when it does not exist.
+  Result<core::TenantId> tenant(std::string_view name);
+  std::optional<std::string> tenant_name(core::TenantId id) const;
+
+  LaneRef find(core::TenantId tenant, std::string_view queue) const;  // null: not known yet
+  LaneRef find(core::LaneId id) const;
+  std::vector<LaneRef> all() const;
+
+  void learn(const core::Lane& lane);  // a newer revision replaces an older one
+  void learn(core::TenantId id, std::string_view name);
+
+ private:
+  LaneRef put(const core::Lane& lane);  // mutex_ held
+
+  store::Store& store_;
+  mutable std::mutex mutex_;
+  std::map<std::string, core::TenantId, std::less<>> tenants_;
+  std::unordered_map<core::LaneId, LaneRef, core::KeyHash> lanes_;
+  std::map<std::pair<core::TenantId, std::string>, LaneRef, std::less<>> names_;
+};
+
+}  // namespace semel::engine

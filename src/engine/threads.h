@@ -1,0 +1,132 @@
+// The only place with threads: one runtime per open store.
+//
+// Threads: writer, slow lane (where the store has one), clockwork (timers, sweeps, waiters, polls), heartbeat, and the
+// handler threads of each worker. The simulator is the other driver of the same engine objects.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/clockwork.h"
+#include "engine/engine.h"
+#include "engine/worker.h"
+
+namespace semel::engine {
+
+struct RuntimeOptions {
+  WriterOptions writer;
+  ClockworkOptions clockwork;
+  bool clockwork_runs = true;          // false: a client that only enqueues and reads
+  std::shared_ptr<base::LogSink> log;  // null: silent
+  std::function<void(const Error&)>
+      on_fatal;  // the store cannot be trusted any more; called once, from an engine thread
+};
+
+// Threads that sleep until something changed: one futex word, no wake-up call while nobody sleeps.
+class Bell {
+ public:
+  void ring();
+  // Sleeps until ring() was called since the last return, or for `at_most`.
+  void wait(Duration at_most);
+
+ private:
+  std::atomic<std::uint32_t> state_{0};  // 0 quiet, 1 rung, 2 somebody sleeps
+};
+
+// Blocking callers of one runtime sleep on one word and are woken once per batch.
+class Answers {
+ public:
+  void publish();
+  template <class Ready>
+  void wait(const Ready& ready) {
+    while (!ready()) {
+      const std::uint32_t seen = epoch_.load(std::memory_order_acquire);
+      if (ready()) return;
+      sleep(seen);
+    }
+  }
+
+ private:
+  void sleep(std::uint32_t seen);
+  std::atomic<std::uint32_t> epoch_{0};
+  std::atomic<std::uint32_t> sleepers_{0};
+};
+
+class Runtime;
+
+// A running worker pool. Destroying it stops it.
+class WorkerPool {
+ public:
+  ~WorkerPool();
+  WorkerStats stats() const;
+  Worker& worker();
+  // Stop claiming, release what has not started, wait for handlers up to `grace`, ask them to stop, wait `grace` / 6
+  // more, abandon; outcomes that ended are durable once it returned.
+  void stop(Duration grace = Duration{30'000'000});
+
+ private:
+  friend class Runtime;
+  struct Impl;
+  explicit WorkerPool(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+class Runtime {
+ public:
+  // Starts the threads. The store is closed when the runtime ends.
+  Runtime(std::unique_ptr<store::Store> store, RuntimeOptions options);
+  ~Runtime();  // stop()
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  Engine& engine();
+  store::Store& store();
+  WriterStats writer_stats() const;
+  ClockworkStats clockwork_stats() const;
+  std::optional<Error> fatal_error() const;
+
+  // `handlers` must stay unchanged from now on. The pool must end before the runtime.
+  std::unique_ptr<WorkerPool> start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options);
+
+  // Runs an asynchronous call and waits for its answer:
+  //   runtime.wait<EnqueueOutcome>([&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });
+  // Never from a callback or any other engine thread.
+  template <class T, class Call>
+  Result<T> wait(Call&& call) {
+    Pending<T> pending;
+    call(Callback<T>([this, &pending](Result<T> result) {
+      pending.result.emplace(std::move(result));
+      pending.ready.store(true, std::memory_order_release);
+      if (!on_writer_thread()) answers().publish();
+    }));
+    answers().wait([&pending] { return pending.ready.load(std::memory_order_acquire); });
+    return std::move(*pending.result);
+  }
+
+  // Delivers one job and runs `handler` on the calling thread when the delivery won the claim; answers when the outcome
+  // is durable, with the row as it then is.
+  Result<DeliverOutcome> deliver(DeliverRequest request, const Handler& handler);
+
+  // Refuse new work, stop clockwork, drain the writer, close. Pools are to be stopped before. Idempotent.
+  void stop();
+
+ private:
+  template <class T>
+  struct Pending {
+    std::optional<Result<T>> result;
+    std::atomic<bool> ready{false};
+  };
+  Answers& answers();
+  bool on_writer_thread() const;  // then the batch's own wake-up follows
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel::engine

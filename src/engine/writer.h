@@ -1,0 +1,141 @@
+// The one write path: many callers, one transaction.
+//
+// Callers hand in an operation and a callback. `step` takes whatever queued up since the last one (no linger timer),
+// gives it to the store as one batch and calls every callback after the commit. Nothing is ever answered before its
+// commit is durable. The writer has no thread: a driver calls `step`, one call at a time; everything else is
+// thread-safe.
+//
+// Callbacks run on the thread that steps. They must be short, must not throw and may submit more operations.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/operations.h"
+#include "engine/env.h"
+#include "store/port.h"
+
+namespace semel::engine {
+
+struct WriterOptions {
+  std::size_t max_batch = 1000;  // 1 forces one operation per transaction
+  std::size_t max_batch_bytes = 4u << 20;
+  std::size_t max_queued = 20'000;
+  std::size_t max_queued_bytes = 64u << 20;
+  int max_tries = 30;           // of a batch that may be repeated as it is
+  Duration retry_pause{2'000};  // first pause, doubled up to max_retry_pause, jittered
+  Duration max_retry_pause{250'000};
+  Duration unknown_patience{30'000'000};  // how long an unknown commit is looked up before callers are told so
+  Duration ledger_interval{200'000};      // suppressed duplicates are counted at most this much later
+  std::size_t max_ledger_notes = 50'000;  // beyond, counts are dropped: never outcomes
+};
+
+struct WriterStats {
+  std::uint64_t commits = 0;     // batches that wrote something
+  std::uint64_t batches = 0;     // committed batches, read-only ones included
+  std::uint64_t operations = 0;  // answered by the store
+  std::uint64_t refused = 0;     // Overloaded
+  std::uint64_t retries = 0;
+  std::uint64_t halvings = 0;
+  std::uint64_t unknown_commits = 0;
+  std::uint64_t slow_batches = 0;
+  std::uint64_t ledger_dropped = 0;
+  std::size_t queued = 0;
+  double mean_batch() const {
+    return batches == 0 ? 0 : static_cast<double>(operations) / static_cast<double>(batches);
+  }
+};
+
+struct WriterHooks {
+  std::function<void()> wake;                          // work arrived; from any thread
+  std::function<void()> wake_slow;                     // the same for slow_step
+  std::function<void(const store::Wakes&)> published;  // after the answers of a batch; from the stepping thread
+  std::function<void()> answered;                      // once per batch, after its answers and its wakes
+  std::function<void(const Error&)> fatal;             // once: the store cannot be trusted any more
+};
+
+class Writer {
+ public:
+  using Done = std::function<void(core::Answer)>;
+  using DoneAll = std::function<void(std::vector<core::Answer>)>;
+
+  Writer(Env env, WriterOptions options);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void set_hooks(WriterHooks hooks);  // before the first submit
+
+  // Queues the operation. `done` is called exactly once: with the answer once it is durable, or with an Error. False:
+  // it was refused (Overloaded, ShuttingDown) and `done` was called before this returned.
+  bool submit(core::Operation operation, Done done);
+  // Many operations, answers in order in one call. They may be committed in several batches.
+  bool submit_all(std::vector<core::Operation> operations, DoneAll done);
+  // For the engine's own few operations (heartbeats, sweeps, completions): not counted against the bounds of the queue.
+  bool submit_internal(core::Operation operation, Done done);
+
+  // Runs at most one batch. Returns when it wants to be called again; kEndOfTime: when something is submitted.
+  Instant step(Instant now);
+  // The same for what met a stranger's lock; its own thread may call it beside step.
+  Instant slow_step(Instant now);
+
+  // Refuses every later submit but internal ones with this error.
+  void refuse(Error why);
+  // The same for internal ones too, once the queue should only run dry.
+  void refuse_all(Error why);
+  bool idle() const;    // nothing queued, nothing in flight, nothing to flush
+  void flush_ledger();  // the next step writes the notes collected so far
+
+  WriterStats stats() const;
+
+ private:
+  struct Group;
+  struct Item;
+  struct Lane;
+  using Items = std::vector<std::unique_ptr<Item>>;
+
+  std::unique_ptr<Item> take_item();
+  bool admit(Items items, std::size_t bytes, bool internal);
+  bool refuse_items(Items& items, const Error& why);
+  bool take_batch(Lane& lane, Instant now);
+  void add_ledger(Lane& lane, Instant now);
+  Instant run(Lane& lane, store::Store& store, Instant now);
+  Instant settle(Lane& lane, store::Applied applied, Instant now);
+  void committed(Lane& lane);
+  Instant again(Lane& lane, const Error& error, Instant now, bool unknown);
+  void split(Lane& lane, const Error& error);
+  void to_slow_lane(Lane& lane, const Error& error, Instant now);
+  void fail(Lane& lane, const Error& error);
+  void stop_for_good(Lane& lane, const Error& error);
+  void answer(Item& item, core::Answer answer);
+  void recycle(Items& items);
+  Duration pause_before(int tries);
+
+  Env env_;
+  WriterOptions options_;
+  WriterHooks hooks_;
+
+  mutable std::mutex mutex_;
+  Items incoming_;
+  std::size_t incoming_bytes_ = 0;
+  Items slow_incoming_;
+  Items spare_;
+  std::optional<Error> refusal_;
+  std::optional<Error> internal_refusal_;
+  std::vector<core::LedgerNote> notes_;
+  Instant notes_due_ = kEndOfTime;
+  std::size_t in_flight_ = 0;
+  WriterStats stats_;
+
+  std::unique_ptr<Lane> main_;
+  std::unique_ptr<Lane> slow_;
+};
+
+}  // namespace semel::engine
