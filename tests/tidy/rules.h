@@ -15,7 +15,7 @@ using Rule = std::vector<Finding> (*)(const SourceFile&);
 std::vector<Finding> include_direction(const SourceFile& file);
 // Concrete backends are named by themselves, by tests and by the wiring files.
 std::vector<Finding> backends_in_wiring_only(const SourceFile& file);
-// The memory store is an independent model: it shares data types with core, never rules.
+// The memory store is an independent model: it shares rows, texts and backoff arithmetic with core, never decisions.
 std::vector<Finding> oracle_is_independent(const SourceFile& file);
 // Third-party headers that are slow to compile: only in .cc files, only in the folder of their facade.
 std::vector<Finding> heavy_headers(const SourceFile& file);
