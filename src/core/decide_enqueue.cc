@@ -210,6 +210,10 @@ Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
     met.through_key = true;
   }
   const Execution* e = met.existing;
+#if defined(SEMEL_MUTANT_CHECK_THEN_INSERT)
+  // Planted bug: a check that was made before the others of this batch inserted.
+  if (e && e->created_at == now && e->status == Status::queued) e = nullptr;
+#endif
   if (!e) return create(q, rows, nullptr, now);
   if (!is_terminal(e->status) && q.on_duplicate == OnDuplicate::replace) {
     Execution& old = rows.executions.update(e->id);

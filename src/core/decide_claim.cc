@@ -1,0 +1,183 @@
+// Claims and deliveries, and the limits of a lane.
+#include <algorithm>
+
+#include "base/json.h"
+#include "core/decide_parts.h"
+#include "core/transition.h"
+
+namespace semel::core {
+namespace {
+
+constexpr std::int64_t kToken = 1'000'000;  // one claim, in millionths of a token
+
+// Fills the bucket up to `now`. A bucket never seen before is full.
+void refill(Lane& lane, const RateLimit& rate, Instant now) {
+  const std::int64_t full = rate.count * kToken;
+  if (!lane.tokens_at) {
+    lane.tokens_micro = full;
+  } else {
+    const __int128 elapsed = std::max<std::int64_t>(0, (now - *lane.tokens_at).count());
+    const __int128 added = elapsed * rate.count * kToken / rate.per.count();
+    lane.tokens_micro = static_cast<std::int64_t>(std::min<__int128>(full, lane.tokens_micro + added));
+  }
+  lane.tokens_at = now;
+}
+
+Instant next_token_at(const Lane& lane, const RateLimit& rate, Instant now) {
+  const __int128 missing = kToken - lane.tokens_micro;
+  const __int128 unit = static_cast<__int128>(rate.count) * kToken;
+  const __int128 wait = (missing * rate.per.count() + unit - 1) / unit;
+  return add_saturated(now, Duration{static_cast<std::int64_t>(wait)});
+}
+
+}  // namespace
+
+Grant grant_claims(Lane& lane, std::int32_t wanted, Instant now) {
+  Grant grant{wanted, {}};
+  if (lane.config.concurrency) grant.count = std::clamp(*lane.config.concurrency - lane.running_count, 0, grant.count);
+  if (lane.config.rate_limit) {
+    refill(lane, *lane.config.rate_limit, now);
+    const auto tokens = static_cast<std::int32_t>(std::min<std::int64_t>(lane.tokens_micro / kToken, grant.count));
+    if (tokens < grant.count) grant.retry_at = next_token_at(lane, *lane.config.rate_limit, now);
+    grant.count = tokens;
+    lane.tokens_micro -= tokens * kToken;
+  }
+  if (lane.config.concurrency) lane.running_count += grant.count;
+  return grant;
+}
+
+void return_grant(Lane& lane, std::int32_t unused) {
+  if (lane.config.concurrency) lane.running_count -= unused;
+  if (lane.config.rate_limit) lane.tokens_micro += unused * kToken;
+}
+
+void record_claim(RowCache& rows, const TaskClaim& claim, const std::vector<ClaimedTask>& tasks, Instant now) {
+  if (tasks.empty()) return;
+  Lease lease{claim.id, claim.session, {}};
+  lease.executions.reserve(tasks.size());
+  for (const ClaimedTask& task : tasks) {
+    const Execution& e = task.execution;
+    lease.executions.push_back({e.id, e.version});
+    if (e.attempt_timeout.count() > 0)
+      rows.timers.add({add_saturated(now, e.attempt_timeout), TimerKind::attempt_timeout, e.id, e.version});
+  }
+  rows.leases.insert(claim.id, std::move(lease));
+}
+
+// ---- claim: only the repeat is decided here -------------------------------------------------------------------------
+
+void gather_part(const TaskClaim& claim, const RowCache& rows, Instant, Needs& needs) {
+  if (!want(rows.leases, claim.id, needs.leases)) return;
+  const Lease* lease = rows.leases.find(claim.id);
+  if (!lease) return;
+  for (const LeasedExecution& leased : lease->executions) {
+    want(rows.executions, leased.execution, needs.executions);
+    want(rows.payloads, leased.execution, needs.payloads);
+  }
+}
+
+Answer decide_part(const TaskClaim& claim, RowCache& rows, Instant) {
+  ClaimAnswer answer;
+  const Lease* lease = rows.leases.find(claim.id);
+  if (!lease) return answer;
+  for (const LeasedExecution& leased : lease->executions) {
+    const Execution* e = rows.executions.find(leased.execution);
+    const Payload* payload = rows.payloads.find(leased.execution);
+    if (e && payload && is_claimed(*e) && e->version == leased.version) answer.tasks.push_back({*e, *payload});
+  }
+  return answer;
+}
+
+// ---- deliver --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+const Execution* addressed(const TaskDeliver& op, const RowCache& rows) {
+  const Execution* e = nullptr;
+  if (op.execution) {
+    e = peek(rows.executions, *op.execution);
+  } else if (const Identity* id = peek(rows.identities, IdentityKey{op.tenant, Space::task, op.identity})) {
+    e = peek(rows.executions, id->target);
+  }
+  return e && e->tenant == op.tenant ? e : nullptr;
+}
+
+Answer delivered(RowCache& rows, DeliveryOutcome outcome, const Execution& e) {
+  return DeliverAnswer{outcome, {e, *rows.payloads.find(e.id)}};
+}
+
+Error not_ready(const Execution& e, const char* reason, Duration retry_after) {
+  Error error = make_error(ErrorCode::NotReady, "job " + e.identity.value_or(e.id.to_string()) + " may not start yet: " + reason);
+  error.details.push_back({"reason", base::quote_json(reason)});
+  error.details.push_back({"retry_after", std::to_string(retry_after.count() / 1000)});
+  return error;
+}
+
+constexpr Duration kLookAgain = std::chrono::seconds(1);
+
+// The limits that a delivery meets as any claim does. None: `e` may start, and its grant is taken.
+std::optional<Error> take_grant(RowCache& rows, const Execution& e, Instant now) {
+  const Lane& lane = *rows.lanes.find(e.lane);
+  if (e.scheduled_at > now) return not_ready(e, "not_due", e.scheduled_at - now);
+  if (lane.config.paused) return not_ready(e, "paused", kLookAgain);
+  if (e.concurrency_key && lane.config.concurrency_per_key && !(e.flags & kHoldsSlot))
+    return not_ready(e, "concurrency_key", kLookAgain);
+  if (lane.config.concurrency && lane.running_count >= *lane.config.concurrency)
+    return not_ready(e, "concurrency", kLookAgain);
+  if (!lane.config.concurrency && !lane.config.rate_limit) return std::nullopt;
+  Lane after = lane;
+  const Grant grant = grant_claims(after, 1, now);
+  if (grant.count == 0) return not_ready(e, "rate_limit", grant.retry_at ? *grant.retry_at - now : kLookAgain);
+  rows.lanes.update(e.lane) = after;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void gather_part(const TaskDeliver& op, const RowCache& rows, Instant, Needs& needs) {
+  want(rows.leases, op.claim, needs.leases);
+  if (op.execution) want(rows.executions, *op.execution, needs.executions);
+  else if (want(rows.identities, IdentityKey{op.tenant, Space::task, op.identity}, needs.identities))
+    if (const Identity* id = rows.identities.find({op.tenant, Space::task, op.identity}))
+      want(rows.executions, id->target, needs.executions);
+  const Execution* e = addressed(op, rows);
+  if (!e) return;
+  want(rows.payloads, e->id, needs.payloads);
+  if (is_terminal(e->status)) return;
+  want(rows.lanes, e->lane, needs.lanes);
+  if (e->session) want(rows.sessions, *e->session, needs.sessions);
+  if (is_claimed(*e)) gather_fail(*e, rows, needs);
+}
+
+Answer decide_part(const TaskDeliver& op, RowCache& rows, Instant now) {
+  const Execution* found = addressed(op, rows);
+  if (!found) return make_error(ErrorCode::JobNotFound, "job '" + op.identity + "' does not exist");
+  if (is_terminal(found->status)) {
+    note(rows, *found, LedgerRule::delivery_terminal, now);
+    return delivered(rows, DeliveryOutcome::no_op_terminal, *found);
+  }
+  if (rows.leases.find(op.claim)) return delivered(rows, DeliveryOutcome::claimed, *found);
+  if (is_claimed(*found)) {
+    const Session* session = found->session ? rows.sessions.find(*found->session) : nullptr;
+    if (lease_is_live(*found, session, now)) {
+      note(rows, *found, LedgerRule::delivery_already_claimed, now);
+      return delivered(rows, DeliveryOutcome::already_claimed, *found);
+    }
+    const Payload payload = *rows.payloads.find(found->id);
+    const Execution before = *found;
+    const Status status = lose_lease(rows, rows.executions.update(found->id), now).status;
+    if (is_terminal(status)) {
+      const Execution* after = rows.executions.find(before.id);
+      return DeliverAnswer{DeliveryOutcome::no_op_terminal, {after ? *after : before, payload}};
+    }
+  }
+  if (auto refused = take_grant(rows, *found, now)) return *refused;
+  Execution& e = rows.executions.update(found->id);
+  withdraw(rows, e);
+  if (rows.lanes.find(e.lane)->config.concurrency) e.flags |= kCountedInLane;
+  mark_claimed(rows, e, op.session, op.worker, op.lease, now);
+  rows.leases.insert(op.claim, Lease{op.claim, op.session, {{e.id, e.version}}});
+  return delivered(rows, DeliveryOutcome::claimed, e);
+}
+
+}  // namespace semel::core

@@ -1,0 +1,130 @@
+// The writes of the holder of a claim. `version` is the fence: only the current one may write, the one that closed the
+// attempt is answered, every other is refused.
+#include "core/decide_parts.h"
+#include "core/transition.h"
+
+namespace semel::core {
+namespace {
+
+bool is_holder(const Execution& e, std::int32_t version) {
+#if defined(SEMEL_MUTANT_COMPLETE_WITHOUT_VERSION)
+  (void)version;
+  return is_claimed(e);
+#else
+  return is_claimed(e) && e.version == version;
+#endif
+}
+
+// Did a holder's write with this version close the latest attempt?
+bool closed_by(const Execution& e, std::int32_t version) {
+  if (is_claimed(e) || e.version != version + 1) return false;
+  return e.last_end == AttemptEnd::succeeded || e.last_end == AttemptEnd::failed || e.last_end == AttemptEnd::released ||
+         (e.last_end == AttemptEnd::cancelled && e.attempt > 0);
+}
+
+Error not_found(ExecutionId id) {
+  return make_error(ErrorCode::ExecutionNotFound, "execution " + id.to_string() + " does not exist");
+}
+
+Answer stale(RowCache& rows, const Execution& e, std::int32_t version, Instant now) {
+  note(rows, e, LedgerRule::stale_version, now);
+  return make_error(ErrorCode::LeaseLost, "version " + std::to_string(version) + " no longer holds execution " +
+                                              e.id.to_string() + " (" + std::string(to_string(e.status)) + ", version " +
+                                              std::to_string(e.version) + "); stop working on it");
+}
+
+Answer repeated(RowCache& rows, const Execution& e, bool same, Instant now) {
+  note(rows, e, LedgerRule::repeated_completion, now);
+  if (same) return EndAnswer{e.status, true, e.status == Status::queued ? e.scheduled_at : Instant{}};
+  return make_error(ErrorCode::FingerprintMismatch,
+                    "the attempt of execution " + e.id.to_string() + " was closed under this version with another outcome");
+}
+
+// An error the holder cannot get past, or none and `e` is claimed under `version`.
+template <class Op, class Same>
+std::optional<Answer> refuse(const Op& op, RowCache& rows, Instant now, Same same) {
+  const Execution* e = rows.executions.find(op.execution);
+  if (!e) return not_found(op.execution);
+  if (is_holder(*e, op.version)) return std::nullopt;
+  if (closed_by(*e, op.version)) return repeated(rows, *e, same(*e), now);
+  return stale(rows, *e, op.version, now);
+}
+
+}  // namespace
+
+// ---- heartbeat ------------------------------------------------------------------------------------------------------
+
+void gather_part(const TaskHeartbeat& op, const RowCache& rows, Instant, Needs& needs) {
+  want(rows.executions, op.execution, needs.executions);
+}
+
+Answer decide_part(const TaskHeartbeat& op, RowCache& rows, Instant now) {
+  const Execution* found = rows.executions.find(op.execution);
+  if (!found) return not_found(op.execution);
+  if (!is_holder(*found, op.version)) return stale(rows, *found, op.version, now);
+  Execution& e = rows.executions.update(op.execution);
+  e.status = Status::running;
+  e.lease_expires_at = add_saturated(now, op.lease);
+  if (op.progress) e.progress = op.progress;
+  return HeartbeatAnswer{*e.lease_expires_at, e.cancel_requested_at.has_value()};
+}
+
+// ---- complete -------------------------------------------------------------------------------------------------------
+
+void gather_part(const TaskComplete& op, const RowCache& rows, Instant, Needs& needs) {
+  if (!want(rows.executions, op.execution, needs.executions)) return;
+  if (const Execution* e = rows.executions.find(op.execution); e && is_holder(*e, op.version)) gather_end(*e, rows, needs);
+}
+
+Answer decide_part(const TaskComplete& op, RowCache& rows, Instant now) {
+  auto same = [&](const Execution& e) { return e.last_end == AttemptEnd::succeeded && e.result == op.result; };
+  if (auto refused = refuse(op, rows, now, same)) return *refused;
+  Execution& e = rows.executions.update(op.execution);
+  e.result = op.result;
+  e.error.reset();
+  end(rows, e, Status::succeeded, AttemptEnd::succeeded, now);
+  return EndAnswer{Status::succeeded, false, {}};
+}
+
+// ---- fail -----------------------------------------------------------------------------------------------------------
+
+void gather_part(const TaskFail& op, const RowCache& rows, Instant, Needs& needs) {
+  if (!want(rows.executions, op.execution, needs.executions)) return;
+  if (const Execution* e = rows.executions.find(op.execution); e && is_holder(*e, op.version)) gather_fail(*e, rows, needs);
+}
+
+Answer decide_part(const TaskFail& op, RowCache& rows, Instant now) {
+  auto same = [&](const Execution& e) {
+    const AttemptEnd how = op.cancelled ? AttemptEnd::cancelled : AttemptEnd::failed;
+    return e.last_end == how && e.error == op.error;
+  };
+  if (auto refused = refuse(op, rows, now, same)) return *refused;
+  Execution& e = rows.executions.update(op.execution);
+  if (op.cancelled && e.cancel_requested_at) {
+    e.error = op.error;
+    end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
+    return EndAnswer{Status::cancelled, false, {}};
+  }
+  return fail_attempt(rows, e, {op.error_name, op.error, AttemptEnd::failed, op.retryable, op.next_delay, op.random_bits}, now);
+}
+
+// ---- release --------------------------------------------------------------------------------------------------------
+
+void gather_part(const TaskRelease& op, const RowCache& rows, Instant, Needs& needs) {
+  if (!want(rows.executions, op.execution, needs.executions)) return;
+  if (const Execution* e = rows.executions.find(op.execution); e && is_holder(*e, op.version))
+    gather_requeue(*e, rows, needs);
+}
+
+Answer decide_part(const TaskRelease& op, RowCache& rows, Instant now) {
+  auto same = [](const Execution& e) { return e.last_end == AttemptEnd::released; };
+  if (auto refused = refuse(op, rows, now, same)) return *refused;
+  Execution& e = rows.executions.update(op.execution);
+  e.attempt -= 1;
+  if (op.no_handler) e.flags |= kNoHandler;
+  const Instant at = add_saturated(now, op.delay);
+  const Status status = requeue(rows, e, AttemptEnd::released, at, now);
+  return EndAnswer{status, false, status == Status::queued ? at : Instant{}};
+}
+
+}  // namespace semel::core

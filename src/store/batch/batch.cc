@@ -1,0 +1,301 @@
+// One transaction, three phases: blind writes, decisions over the rows they left, grouped guarded writes.
+//
+// Invariants: nothing is answered before commit() returned; operations on one key are decided in arrival order; a batch
+// that cannot be finished leaves nothing behind.
+#include <algorithm>
+
+#include "core/decide.h"
+#include "core/transition.h"
+#include "store/batch/tables.h"
+
+namespace semel::store::batch {
+namespace {
+
+using core::Answer;
+using core::ClaimAnswer;
+using core::EnqueueAnswer;
+using core::Needs;
+using core::RowCache;
+using core::TaskClaim;
+using core::TaskComplete;
+using core::TaskEnqueue;
+
+// A decision asks for rows at most a few times (id, its execution, that one's key or lane, ...).
+constexpr int kMaxReads = 32;
+
+template <class T>
+void sort_unique(std::vector<T>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+// One read serves every operation of the batch, rows in ascending key order so that writers on other nodes lock alike.
+void tidy(Needs& needs) {
+  sort_unique(needs.identities);
+  sort_unique(needs.executions);
+  sort_unique(needs.payloads);
+  sort_unique(needs.lanes);
+  sort_unique(needs.lane_names);
+  sort_unique(needs.tenant_names);
+  sort_unique(needs.key_slots);
+  sort_unique(needs.groups);
+  sort_unique(needs.sessions);
+  sort_unique(needs.leases);
+  sort_unique(needs.attention);
+  sort_unique(needs.inbox);
+  std::sort(needs.blocked.begin(), needs.blocked.end(), [](const auto& a, const auto& b) {
+    return a.key != b.key ? a.key < b.key : a.limit > b.limit;
+  });
+  needs.blocked.erase(std::unique(needs.blocked.begin(), needs.blocked.end(),
+                                  [](const auto& a, const auto& b) { return a.key == b.key; }),
+                      needs.blocked.end());
+}
+
+class Run {
+ public:
+  Run(Tables& tables, Batch& batch) : tables_(tables), batch_(batch), open_(batch.operations.size(), true) {
+    batch_.answers.assign(batch_.operations.size(), core::NoAnswer{});
+  }
+
+  void execute() {
+    recall_ = tables_.begin(batch_.id, batch_.now, batch_.recheck);
+    if (!recall_) attempt_blindly();
+    decide_rest();
+    if (recall_ || refused_whole_) return tables_.rollback();
+    batch_.rows_written = blind_rows_ + count_changes();
+    if (batch_.rows_written > 0) tables_.write(rows_, batch_.now);
+    tables_.commit(batch_.id, batch_.now, batch_.rows_written > 0);
+    publish();
+  }
+
+ private:
+  void attempt_blindly() {
+    Attempt attempt;
+    std::vector<core::Identity> identities;
+    std::vector<std::size_t> enqueues, completes, claims;
+    identities.reserve(batch_.operations.size());  // pointers into it are handed out
+    for (std::size_t i = 0; i < batch_.operations.size(); ++i) {
+      const core::Operation& operation = *batch_.operations[i];
+      if (auto* enqueue = std::get_if<TaskEnqueue>(&operation)) {
+        rows_.executions.load(enqueue->id, std::nullopt);  // a fresh id: nothing to look up
+        auto identity = core::identity_to_win(*enqueue);
+        if (!identity) continue;
+        identities.push_back(std::move(*identity));
+        attempt.identities.push_back(&identities.back());
+        enqueues.push_back(i);
+      } else if (auto* complete = std::get_if<TaskComplete>(&operation)) {
+        attempt.successes.push_back({complete->execution, complete->version, &complete->result});
+        completes.push_back(i);
+      } else if (auto* claim = std::get_if<TaskClaim>(&operation)) {
+        add_takes(*claim, attempt, /*limited=*/false);
+        claims.push_back(i);
+      }
+    }
+    if (!attempt.identities.empty() || !attempt.successes.empty() || !attempt.takes.empty()) {
+      Attempted done = tables_.attempt(attempt, batch_.now);
+      note_winners(attempt, done);
+      note_successes(completes, done);
+      note_claims(claims, done);
+    }
+    claim_limited(claims);
+  }
+
+  void note_winners(const Attempt& attempt, const Attempted& done) {
+    for (std::size_t k = 0; k < attempt.identities.size(); ++k) {
+      if (!done.identity_won[k]) continue;
+      ++blind_rows_;
+      rows_.identities.load(attempt.identities[k]->id, *attempt.identities[k]);
+    }
+  }
+
+  void note_successes(const std::vector<std::size_t>& completes, const Attempted& done) {
+    for (std::size_t k = 0; k < completes.size(); ++k) {
+      if (!done.success_applied[k]) continue;
+      ++blind_rows_;
+      const auto& complete = std::get<TaskComplete>(*batch_.operations[completes[k]]);
+      rows_.ended.push_back(complete.execution);
+      answer(completes[k], core::EndAnswer{Status::succeeded, false, {}});
+    }
+  }
+
+  void add_takes(const TaskClaim& claim, Attempt& attempt, bool limited) const {
+    for (const auto& want : claim.lanes)
+      if (want.limited == limited && want.limit > 0) attempt.takes.push_back(take(claim, want.lane, want.limit, 0));
+  }
+
+  Take take(const TaskClaim& claim, core::LaneId lane, std::int32_t limit, std::uint32_t set_flags) const {
+    return {lane, claim.alone, limit, set_flags, claim.session, &claim.worker, add_saturated(batch_.now, claim.lease)};
+  }
+
+  // Every claim of the batch is answered here: what the blind takes brought, in the order of the claims.
+  void note_claims(const std::vector<std::size_t>& claims, Attempted& done) {
+    std::size_t k = 0;
+    for (std::size_t i : claims) {
+      ClaimAnswer result;
+      for (const auto& want : std::get<TaskClaim>(*batch_.operations[i]).lanes)
+        if (!want.limited && want.limit > 0) append(result, std::move(done.taken[k++]));
+      answer(i, std::move(result));
+    }
+  }
+
+  void append(ClaimAnswer& result, std::vector<core::ClaimedTask> tasks) {
+    blind_rows_ += static_cast<std::int32_t>(tasks.size());
+    for (auto& task : tasks) result.tasks.push_back(std::move(task));
+  }
+
+  void claim_limited(const std::vector<std::size_t>& claims) {
+    Needs needs;
+    for (std::size_t i : claims)
+      for (const auto& want : std::get<TaskClaim>(*batch_.operations[i]).lanes)
+        if (want.limited) core::want(rows_.lanes, want.lane, needs.lanes);
+    read(needs);
+    for (std::size_t i : claims) {
+      const auto& claim = std::get<TaskClaim>(*batch_.operations[i]);
+      if (!std::holds_alternative<ClaimAnswer>(batch_.answers[i])) answer(i, ClaimAnswer{});
+      auto& result = std::get<ClaimAnswer>(batch_.answers[i]);
+      for (const auto& want : claim.lanes)
+        if (want.limited && want.limit > 0) claim_from(claim, want, result);
+      core::record_claim(rows_, claim, result.tasks, batch_.now);
+    }
+  }
+
+  void claim_from(const TaskClaim& claim, const TaskClaim::Want& want, ClaimAnswer& result) {
+    const core::Lane* lane = rows_.lanes.find(want.lane);
+    if (!lane) return;
+    core::Lane after = *lane;
+    const core::Grant grant = core::grant_claims(after, want.limit, batch_.now);
+    if (grant.retry_at) result.retry_at.push_back({want.lane, *grant.retry_at});
+    if (grant.count == 0) return;
+    Attempt attempt;
+    attempt.takes.push_back(take(claim, want.lane, grant.count, lane->config.concurrency ? core::kCountedInLane : 0));
+    Attempted done = tables_.attempt(attempt, batch_.now);
+    const auto taken = static_cast<std::int32_t>(done.taken[0].size());
+    append(result, std::move(done.taken[0]));
+    if (taken == 0) return;
+    core::return_grant(after, grant.count - taken);
+    rows_.lanes.update(want.lane) = after;
+  }
+
+  void decide_rest() {
+    for (int round = 0;; ++round) {
+      Needs needs;
+      for (std::size_t i = 0; i < open_.size(); ++i)
+        if (open_[i]) core::gather(*batch_.operations[i], rows_, batch_.now, needs);
+      if (!read(needs)) break;
+      check_rounds(round);
+    }
+    for (std::size_t i = 0; i < open_.size(); ++i)
+      if (open_[i]) decide_one(i);
+  }
+
+  void decide_one(std::size_t i) {
+    const core::Operation& operation = *batch_.operations[i];
+    for (int round = 0;; ++round) {  // an earlier decision of this batch may have changed what this one needs
+      Needs needs;
+      core::gather(operation, rows_, batch_.now, needs);
+      if (!read(needs)) break;
+      check_rounds(round);
+    }
+    if (auto* within = std::get_if<core::EnqueueWithin>(&operation)) {
+      if (auto ran = run_function(*within); !ran) {
+        refused_whole_ = true;
+        return answer(i, std::move(ran).error());
+      }
+    }
+    Answer decided = core::decide(operation, rows_, batch_.now);
+    if (std::holds_alternative<core::EnqueueWithin>(operation) && std::holds_alternative<Error>(decided)) refused_whole_ = true;
+    answer(i, std::move(decided));
+  }
+
+  Result<void> run_function(const core::EnqueueWithin& within) {
+    if (batch_.operations.size() != 1) throw TablesError{Applied::Kind::halve, make_error(ErrorCode::Internal, "must run alone")};
+    void* connection = tables_.native_connection();
+    if (!connection)
+      return make_error(ErrorCode::Unsupported, "this store has no writer connection to share; on PostgreSQL use semel.enqueue");
+    blind_rows_ += 1;  // the function may have written
+    return within.function ? within.function(connection) : Result<void>{};
+  }
+
+  bool read(Needs& needs) {
+    if (needs.empty()) return false;
+    tidy(needs);
+    for (const auto& name : needs.lane_names) created_names_.push_back(name);
+    tables_.read(needs, rows_, batch_.now);
+    return true;
+  }
+
+  static void check_rounds(int round) {
+    if (round > kMaxReads) throw core::InvariantBroken("a decision never has all the rows it asks for");
+  }
+
+  void answer(std::size_t i, Answer value) {
+    batch_.answers[i] = std::move(value);
+    open_[i] = false;
+  }
+
+  template <class Map>
+  static std::int32_t changed(const Map& map) {
+    return static_cast<std::int32_t>(
+        std::count_if(map.all().begin(), map.all().end(), [](const auto& slot) { return slot.second.change != core::Change::none; }));
+  }
+  template <class Set>
+  static std::int32_t moved(const Set& set) {
+    return static_cast<std::int32_t>(
+        std::count_if(set.all().begin(), set.all().end(), [](const auto& row) { return row.second != core::Presence::loaded; }));
+  }
+
+  std::int32_t count_changes() const {
+    std::int32_t created = 0;
+    for (const auto& name : created_names_)
+      if (auto it = rows_.lane_names.find(name); it != rows_.lane_names.end()) ++created;
+    return changed(rows_.identities) + changed(rows_.executions) + changed(rows_.payloads) + changed(rows_.lanes) +
+           changed(rows_.key_slots) + changed(rows_.groups) + changed(rows_.sessions) + changed(rows_.leases) +
+           changed(rows_.attention) + changed(rows_.inbox) + moved(rows_.ready) + moved(rows_.blocked) + moved(rows_.timers) +
+           static_cast<std::int32_t>(rows_.ledger.size() + rows_.tenant_names.size()) + created +
+           (rows_.prune_batch_marks ? 1 : 0);
+  }
+
+  void publish() {
+    Wakes& wakes = batch_.wakes;
+    for (const auto& [row, presence] : rows_.ready.all())
+      if (presence == core::Presence::added && (wakes.lanes.empty() || wakes.lanes.back() != row.lane)) wakes.lanes.push_back(row.lane);
+    for (const auto& [row, presence] : rows_.timers.all())
+      if (presence == core::Presence::added) {
+        wakes.timer_at = row.due_at;
+        break;
+      }
+    wakes.ended = std::move(rows_.ended);
+    wakes.cancel_requested = std::move(rows_.cancel_requested);
+    batch_.notes = std::move(rows_.notes);
+  }
+
+  Tables& tables_;
+  Batch& batch_;
+  RowCache rows_;
+  std::vector<bool> open_;  // not answered yet
+  std::vector<core::LaneName> created_names_;
+  std::int32_t blind_rows_ = 0;
+  bool recall_ = false;         // an earlier run of this batch committed: only read the answers back
+  bool refused_whole_ = false;  // a transactional enqueue was refused: leave nothing
+};
+
+}  // namespace
+
+Applied run_batch(Tables& tables, Batch& batch) {
+  batch.answers.clear();
+  batch.notes.clear();
+  batch.wakes = {};
+  batch.rows_written = 0;
+  try {
+    Run(tables, batch).execute();
+    return {};
+  } catch (TablesError& error) {
+    tables.rollback();
+    return {error.kind, std::move(error.error)};
+  } catch (const core::InvariantBroken& broken) {
+    tables.rollback();
+    return {Applied::Kind::halve, make_error(ErrorCode::Internal, broken.what())};
+  }
+}
+
+}  // namespace semel::store::batch
