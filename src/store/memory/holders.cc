@@ -1,0 +1,107 @@
+// docs/rules.md, "Holder's writes": only the current version counts, and a lost response can be asked for again.
+#include "store/memory/model.h"
+
+namespace semel::store::memory {
+
+using core::AttemptEnd;
+using core::EndAnswer;
+using core::Execution;
+using core::LedgerRule;
+
+namespace {
+
+bool holds(const Execution& e, std::int32_t version) { return is_held(e) && e.version == version; }
+
+// The write under `version` was the one that ended that attempt.
+bool just_closed(const Execution& e, std::int32_t version) { return e.version == version + 1 && !is_held(e); }
+
+EndAnswer end_answer(const Execution& e, bool existing) {
+  return {e.status, existing, e.status == Status::queued ? e.scheduled_at : Instant{}};
+}
+
+Error not_found() { return make_error(ErrorCode::ExecutionNotFound, "no such execution"); }
+
+}  // namespace
+
+Model::Standing Model::standing(const Execution& e, const core::TaskComplete& q) const {
+  if (holds(e, q.version)) return Standing::holder;
+  if (!just_closed(e, q.version)) return Standing::lost;
+  if (e.last_end == AttemptEnd::succeeded) return e.result == q.result ? Standing::repeated : Standing::other_outcome;
+  const bool failed = e.last_end == AttemptEnd::failed || e.last_end == AttemptEnd::cancelled;
+  return failed ? Standing::other_outcome : Standing::lost;
+}
+
+Model::Standing Model::standing(const Execution& e, const core::TaskFail& q) const {
+  if (holds(e, q.version)) return Standing::holder;
+  if (!just_closed(e, q.version)) return Standing::lost;
+  switch (e.last_end) {
+    case AttemptEnd::succeeded: return Standing::other_outcome;
+    case AttemptEnd::cancelled:
+      if (!q.cancelled) return Standing::other_outcome;
+      [[fallthrough]];
+    case AttemptEnd::failed: return e.error == q.error ? Standing::repeated : Standing::other_outcome;
+    default: return Standing::lost;
+  }
+}
+
+Model::Standing Model::standing(const Execution& e, const core::TaskRelease& q) const {
+  if (holds(e, q.version)) return Standing::holder;
+  return just_closed(e, q.version) && e.last_end == AttemptEnd::released ? Standing::repeated : Standing::lost;
+}
+
+Model::Standing Model::standing(const Execution& e, const core::TaskHeartbeat& q) const {
+  return holds(e, q.version) ? Standing::holder : Standing::lost;
+}
+
+core::Answer Model::answer_stranger(const Execution& e, Standing standing) {
+  if (standing == Standing::lost) {
+    note(e, LedgerRule::stale_version);
+    return make_error(ErrorCode::LeaseLost, "the version is not that of the current claim");
+  }
+  note(e, LedgerRule::repeated_completion);
+  if (standing == Standing::other_outcome)
+    return make_error(ErrorCode::FingerprintMismatch, "this version closed the attempt with another outcome");
+  return end_answer(e, true);
+}
+
+core::Answer Model::run(const core::TaskHeartbeat& q) {
+  Execution* e = find_row(t_.executions, q.execution);
+  if (!e) return not_found();
+  if (standing(*e, q) != Standing::holder) return answer_stranger(*e, Standing::lost);
+  ++effects_.changes;
+  e->status = Status::running;
+  e->lease_expires_at = add_saturated(now_, q.lease);
+  if (q.progress) e->progress = q.progress;
+  return core::HeartbeatAnswer{*e->lease_expires_at, e->cancel_requested_at.has_value()};
+}
+
+core::Answer Model::run(const core::TaskComplete& q) {
+  Execution* e = find_row(t_.executions, q.execution);
+  if (!e) return not_found();
+  if (const Standing s = standing(*e, q); s != Standing::holder) return answer_stranger(*e, s);
+  e->result = q.result;
+  e->error.reset();
+  return end_answer(end(*e, Status::succeeded, AttemptEnd::succeeded), false);
+}
+
+core::Answer Model::run(const core::TaskFail& q) {
+  Execution* e = find_row(t_.executions, q.execution);
+  if (!e) return not_found();
+  if (const Standing s = standing(*e, q); s != Standing::holder) return answer_stranger(*e, s);
+  if (q.cancelled && e->cancel_requested_at) {
+    e->error = q.error;
+    return end_answer(end(*e, Status::cancelled, AttemptEnd::cancelled), false);
+  }
+  return end_answer(fail_attempt(*e, {q.error_name, q.error, AttemptEnd::failed, q.retryable, q.next_delay, q.random_bits}), false);
+}
+
+core::Answer Model::run(const core::TaskRelease& q) {
+  Execution* e = find_row(t_.executions, q.execution);
+  if (!e) return not_found();
+  if (const Standing s = standing(*e, q); s != Standing::holder) return answer_stranger(*e, s);
+  e->attempt -= 1;
+  if (q.no_handler) e->flags |= core::kNoHandler;
+  return end_answer(requeue(*e, AttemptEnd::released, add_saturated(now_, q.delay)), false);
+}
+
+}  // namespace semel::store::memory

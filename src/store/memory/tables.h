@@ -1,0 +1,86 @@
+// The rows of the memory store: one ordered map or set per table, named as in core/rows.h.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/rows.h"
+
+namespace semel::store::memory {
+
+// Timers in the order they fire. An execution has at most one of each kind, so they are also found by execution.
+class TimerTable {
+ public:
+  void add(const core::TimerRow& row) {
+    remove(row.execution, row.kind);
+    rows_.insert(row);
+    by_execution_[{row.execution, row.kind}] = row;
+  }
+  void remove(ExecutionId execution, core::TimerKind kind) {
+    const auto it = by_execution_.find({execution, kind});
+    if (it == by_execution_.end()) return;
+    rows_.erase(it->second);
+    by_execution_.erase(it);
+  }
+  const core::TimerRow* find(ExecutionId execution, core::TimerKind kind) const {
+    const auto it = by_execution_.find({execution, kind});
+    return it == by_execution_.end() ? nullptr : &it->second;
+  }
+  const std::set<core::TimerRow>& all() const { return rows_; }
+
+ private:
+  std::set<core::TimerRow> rows_;
+  std::map<std::pair<ExecutionId, core::TimerKind>, core::TimerRow> by_execution_;
+};
+
+struct LedgerEntry {
+  std::map<core::LedgerRule, std::int64_t> counts;
+  std::deque<core::LedgerNote> recent;  // newest first, at most kLedgerRecent
+};
+
+using SlotName = std::pair<core::LaneId, std::string>;  // (lane, concurrency key)
+
+struct Tables {
+  std::map<core::TenantId, std::string> tenants{{core::kDefaultTenant, "default"}};
+  std::map<core::LaneId, core::Lane> lanes;
+  std::map<core::IdentityKey, core::Identity> identities;
+  std::map<ExecutionId, core::Execution> executions;
+  std::map<ExecutionId, core::Payload> payloads;
+  std::set<core::ReadyRow> ready;
+  std::set<core::BlockedRow> blocked;
+  TimerTable timers;
+  std::map<SlotName, std::int32_t> key_slots;  // never 0
+  std::map<SessionId, core::Session> sessions;
+  std::map<ClaimId, core::Lease> leases;
+  std::map<GroupId, core::Group> groups;
+  std::map<ExecutionId, core::Attention> attention;
+  std::map<core::IdentityKey, LedgerEntry> ledger;
+};
+
+// The row, or null.
+template <class Map, class Key>
+auto find_row(Map& map, const Key& key) -> decltype(&map.begin()->second) {
+  const auto it = map.find(key);
+  return it == map.end() ? nullptr : &it->second;
+}
+
+inline core::ReadyRow ready_row(const core::Execution& e) {
+  return {e.lane, (e.flags & core::kClaimAlone) != 0, e.priority, e.scheduled_at, e.id};
+}
+inline core::BlockedRow blocked_row(const core::Execution& e) {
+  return {e.lane, e.concurrency_key.value_or(""), e.priority, e.scheduled_at, e.id};
+}
+inline core::IdentityKey id_row_key(const core::Execution& e) {
+  return {e.tenant, core::identity_space(e.kind), e.identity.value_or("")};
+}
+inline core::IdentityKey key_row_key(const core::Execution& e) {
+  return {e.tenant, core::Space::key, e.idempotency_key.value_or("")};
+}
+inline bool is_held(const core::Execution& e) { return e.status == Status::claimed || e.status == Status::running; }
+
+}  // namespace semel::store::memory
