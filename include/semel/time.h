@@ -24,7 +24,7 @@ constexpr Instant add_saturated(Instant at, Duration by) {
   const std::int64_t a = to_micros(at);
   const std::int64_t b = by.count();
   if (b > 0 && a > std::numeric_limits<std::int64_t>::max() - b) return kEndOfTime;
-  if (b < 0 && a < -b) return Instant{};
+  if (b < 0 && (a < 0 || a + b < 0)) return Instant{};
   return from_micros(a + b);
 }
 

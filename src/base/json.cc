@@ -69,6 +69,7 @@ class Walker {
  public:
   Walker(std::string_view text, int max_depth) : cursor_(text), max_depth_(max_depth) {
     if constexpr (kEmit) out_.reserve(text.size() + 16);
+    members_.reserve(16);
   }
 
   bool walk() {
@@ -148,7 +149,7 @@ class Walker {
   bool array(int depth) {
     if (depth > max_depth_) return cursor_.fail("nested too deeply");
     cursor_.take('[');
-    emit("[");
+    emit('[');
     cursor_.skip_space();
     if (!cursor_.take(']')) {
       for (;;) {
@@ -157,17 +158,17 @@ class Walker {
         cursor_.skip_space();
         if (cursor_.take(']')) break;
         if (!cursor_.take(',')) return cursor_.fail("expected , or ]");
-        emit(",");
+        emit(',');
       }
     }
-    emit("]");
+    emit(']');
     return true;
   }
 
   bool object(int depth) {
     if (depth > max_depth_) return cursor_.fail("nested too deeply");
     cursor_.take('{');
-    emit("{");
+    emit('{');
     const std::size_t first = members_.size();
     cursor_.skip_space();
     if (!cursor_.take('}')) {
@@ -177,12 +178,12 @@ class Walker {
         cursor_.skip_space();
         if (cursor_.take('}')) break;
         if (!cursor_.take(',')) return cursor_.fail("expected , or }");
-        emit(",");
+        emit(',');
       }
     }
     if (!order_members(first)) return false;
     members_.resize(first);
-    emit("}");
+    emit('}');
     return true;
   }
 
@@ -198,13 +199,13 @@ class Walker {
       if constexpr (kEmit) append_quoted_valid(out_, entry.name);
     } else {
       entry.name = token.body;
-      emit("\"");
+      emit('"');
       emit(token.body);
-      emit("\"");
+      emit('"');
     }
     cursor_.skip_space();
     if (!cursor_.take(':')) return cursor_.fail("expected :");
-    emit(":");
+    emit(':');
     cursor_.skip_space();
     if (!value(depth + 1)) return false;
     entry.end = out_.size();
@@ -276,6 +277,9 @@ class Walker {
     return true;
   }
 
+  void emit([[maybe_unused]] char c) {
+    if constexpr (kEmit) out_ += c;
+  }
   void emit([[maybe_unused]] std::string_view text) {
     if constexpr (kEmit) out_ += text;
   }

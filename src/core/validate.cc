@@ -41,8 +41,6 @@ Result<void> check_text(std::string_view field, std::string_view value, std::siz
   return {};
 }
 
-bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
-
 Result<void> check_duration(std::string_view field, Duration value, Duration low, Duration high) {
   if (value >= low && value <= high) return {};
   return invalid(
@@ -64,24 +62,20 @@ Result<void> validate_name(std::string_view name) { return check_text("name", na
 Result<void> validate_queue(std::string_view queue) { return check_text("queue", queue, kMaxQueueBytes); }
 
 Result<void> validate_tenant(std::string_view tenant) {
-  const auto allowed = [](char c) {
-    return (is_letter_or_digit(c) && !(c >= 'A' && c <= 'Z')) || c == '-' || c == '_';
-  };
-  const bool ok = !tenant.empty() && tenant.size() <= kMaxTenantBytes && tenant[0] != '-' && tenant[0] != '_' &&
-                  std::all_of(tenant.begin(), tenant.end(), allowed);
-  if (ok) return {};
-  return invalid("tenant",
-                 "must be 1 .. 63 of a-z 0-9 - _ starting with a letter or digit, got " + base::printable(tenant));
+  if (auto ok = check_text("tenant", tenant, kMaxTenantBytes); !ok) return ok;
+  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
+  if (tenant[0] != '-' && tenant[0] != '_' && std::all_of(tenant.begin(), tenant.end(), allowed)) return {};
+  return invalid("tenant", "must be of a-z 0-9 - _ starting with a letter or digit, got " + base::printable(tenant));
 }
 
 Result<void> validate_encoding(std::string_view encoding) {
+  if (auto ok = check_text("encoding", encoding, kMaxEncodingBytes); !ok) return ok;
   const auto allowed = [](char c) {
-    return is_letter_or_digit(c) || c == '.' || c == '+' || c == '-' || c == '/' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(".+-/_").find(c) != std::string_view::npos;
   };
-  const bool ok = !encoding.empty() && encoding.size() <= kMaxEncodingBytes &&
-                  std::all_of(encoding.begin(), encoding.end(), allowed);
-  if (ok) return {};
-  return invalid("encoding", "must be 1 .. 64 of A-Z a-z 0-9 . + - / _, got " + base::printable(encoding));
+  if (std::all_of(encoding.begin(), encoding.end(), allowed)) return {};
+  return invalid("encoding", "must be of A-Z a-z 0-9 . + - / _, got " + base::printable(encoding));
 }
 
 Result<void> validate_priority(std::int64_t priority) {
