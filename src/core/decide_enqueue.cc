@@ -215,7 +215,7 @@ Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
   if (e && e->created_at == now && e->status == Status::queued) e = nullptr;
 #endif
   if (!e) return create(q, rows, nullptr, now);
-  if (!is_terminal(e->status) && q.on_duplicate == OnDuplicate::replace) {
+  if (!is_terminal(e->status) && q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never) {
     Execution& old = rows.executions.update(e->id);
     old.close_reason = CloseReason::terminated;
     end(rows, old, Status::cancelled, AttemptEnd::cancelled, now);
