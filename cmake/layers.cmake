@@ -1,4 +1,4 @@
-# The layers: base <- core <- store <- engine <- sdk <- cli. One static library each, found by folder.
+# The layers: base <- core <- store <- engine <- sdk, api <- cli. One static library each, found by folder.
 #
 # The SQLite and PostgreSQL stores are libraries of their own: an embedded program must not link libpq.
 
@@ -61,9 +61,13 @@ semel_layer(semel_sdk SOURCES ${sources} LINK semel_engine semel_store_sqlite US
 semel_sources(sources sdk/postgres)
 semel_layer(semel_sdk_postgres SOURCES ${sources} LINK semel_sdk semel_store_postgres USE libpq fmt)
 
+semel_sources(sources api)
+semel_layer(semel_api SOURCES ${sources} LINK semel_engine USE fmt)
+
+# `bench limits` speaks to the databases themselves, hence sqlite3 and libpq.
 semel_sources(sources cli)
-semel_layer(semel_cli SOURCES ${sources} LINK semel_sdk semel_sdk_postgres semel_store_sqlite semel_store_postgres
-            USE cli11 tomlplusplus fmt spdlog threads)
+semel_layer(semel_cli SOURCES ${sources} LINK semel_api semel_sdk semel_sdk_postgres semel_store_sqlite semel_store_postgres
+            USE cli11 tomlplusplus fmt spdlog sqlite3 libpq threads)
 
 # Never linked into the product. It names only base, so that the tests of a low layer do not wait for a high one:
 # a test program links the layer it tests, which brings what its test helpers need.

@@ -1,0 +1,17 @@
+// Pieces shared by the files of this folder.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json_writer.h"
+#include "store/port.h"
+
+namespace semel::api {
+
+// A payload as a JSON value.
+std::string payload_json(std::string_view bytes, bool known_to_be_json);
+void write_execution(base::JsonWriter& json, const store::ExecutionView& view);
+
+}  // namespace semel::api
