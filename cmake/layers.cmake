@@ -78,7 +78,7 @@ semel_sources(sources testing/kit)
 semel_layer(semel_testing_kit SOURCES ${sources} LINK semel_sdk semel_testing USE fmt)
 
 add_custom_target(semel_library)
-foreach(library base core store store_sqlite store_postgres engine sdk sdk_postgres testing testing_kit)
+foreach(library base core store store_sqlite store_postgres engine sdk sdk_postgres api testing testing_kit)
   add_dependencies(semel_library semel_${library})
 endforeach()
 

@@ -78,7 +78,8 @@ std::vector<SourceFile> read_tree(const fs::path& root) {
 }  // namespace
 
 bool SourceFile::is_test() const {
-  return path.ends_with("_test.cc") || path.ends_with("_pgtest.cc") || path.starts_with("tests/");
+  return path.ends_with("_test.cc") || path.ends_with("_pgtest.cc") || path.starts_with("tests/") ||
+         path.starts_with("src/store/conformance/");
 }
 
 std::string_view SourceFile::layer() const {
