@@ -28,6 +28,11 @@ class Engine {
   void enqueue(EnqueueRequest request, Callback<EnqueueOutcome> done);
   // At most 1,000 items or 4 MiB. Outcomes in order; one bad item does not stop the others.
   void enqueue_batch(std::vector<EnqueueRequest> requests, Callback<std::vector<Result<EnqueueOutcome>>> done);
+  // Runs `function` on the writer's connection and enqueues in the same transaction (SQLite). All or nothing.
+  void enqueue_within(std::function<Result<void>(void* connection)> function, std::vector<EnqueueRequest> requests,
+                      Callback<std::vector<EnqueueOutcome>> done);
+  // Enqueues a row of the inbox and deletes it, in one transaction; a row that cannot be read keeps its error.
+  void feed_inbox(core::InboxRow row, Callback<bool> done);
   // A set of tasks; the id goes into EnqueueRequest.group of its members.
   void group_create(GroupRequest request, Callback<GroupId> done);
 
@@ -84,26 +89,29 @@ class Engine {
   LaneDirectory& directory() { return directory_; }
   Env& env() { return env_; }
   Writer& writer() { return writer_; }
+  std::function<void(core::LaneId)> lane_changed;  // set before use: this node changed the config of a lane
   std::function<void()> wake;  // set before use: step has something to do; from any thread
 
  private:
+  using Views = std::vector<store::ExecutionView>;
+
   template <class Op, class T, class Map>
-  void send(Op operation, Callback<T> done, Map map, bool internal = false);
+  void send(Op operation, Callback<T> done, Map map);
   template <class Op>
   void send(Op operation, Callback<typename core::AnswerOf<Op>::type> done);
-  Result<core::TaskEnqueue> prepare(EnqueueRequest& request, core::TenantId& tenant);
-  Result<core::TaskEnqueue> prepare_group_completion(EnqueueRequest& request, core::TenantId tenant);
-  static void settle_lane(core::TaskEnqueue& operation, const EnqueueRequest& request, const LaneEntry& lane);
-  void with_lane(core::TenantId tenant, std::string queue, Callback<LaneRef> done);
-  void claim_once(std::shared_ptr<ClaimRequest> request, core::TenantId tenant,
-                  Callback<std::vector<store::ExecutionView>> done);
-  void claim_or_park(std::shared_ptr<ClaimRequest> request, core::TenantId tenant, Instant deadline,
-                     Callback<std::vector<store::ExecutionView>> done);
-  std::vector<core::TaskClaim::Want> wants_of(const ClaimRequest& request, core::TenantId tenant) const;
+  void with_lane(core::TenantId tenant, const std::string& queue, Callback<LaneRef> done);
+  struct Prepared;
+  Result<Prepared> prepare(EnqueueRequest& request);
+  // Calls back with the lanes of all prepared requests filled in, creating what is missing.
+  void settle_lanes(std::shared_ptr<std::vector<Result<Prepared>>> all, std::size_t from, std::function<void()> then);
+  void claim_once(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Callback<Views> done);
+  void claim_in(SessionId session, std::shared_ptr<const ClaimRequest> request, std::vector<core::TaskClaim::Want> wants,
+                Callback<Views> done);
+  void park_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline, Callback<Views> done);
+  Result<std::vector<core::TaskClaim::Want>> wants_of(const ClaimRequest& request, core::TenantId tenant);
   store::ExecutionView view_of(core::ClaimedTask task) const;
-  void explain_wait(const core::Execution& execution, Explanation& out);
-  Result<void> explain_duplicates(core::TenantId tenant, Explanation& out);
-  Result<void> explain_chain(core::TenantId tenant, Explanation& out);
+  void look_wake();
+  Result<Explanation> explain_view(core::TenantId tenant, store::ExecutionView view);
 
   Env env_;
   Writer& writer_;

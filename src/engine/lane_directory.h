@@ -51,7 +51,7 @@ class LaneDirectory {
   mutable std::mutex mutex_;
   std::map<std::string, core::TenantId, std::less<>> tenants_;
   std::unordered_map<core::LaneId, LaneRef, core::KeyHash> lanes_;
-  std::map<std::pair<core::TenantId, std::string>, LaneRef, std::less<>> names_;
+  std::map<core::TenantId, std::map<std::string, LaneRef, std::less<>>> names_;
 };
 
 }  // namespace semel::engine

@@ -2,10 +2,10 @@
 // poll interval is the truth. Thread-safe; `due` is called by the step that does the looking.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "core/row_cache.h"
@@ -43,8 +43,8 @@ class Parked {
 
   mutable std::mutex mutex_;
   std::list<Waiter> waiters_;
-  std::vector<ExecutionId> ended_;  // hints not looked at yet
-  bool work_ = false;
+  std::size_t looking_ = 0;
+  std::uint64_t notes_ = 0;
   bool closed_ = false;
   Error closed_why_;
 };

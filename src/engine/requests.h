@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -132,6 +133,7 @@ struct BulkItem {
   ExecutionId execution;
   std::optional<Error> error;
   std::optional<ExecutionId> successor;  // redrive
+  bool changed = true;                   // false: it was done before
 };
 struct BulkPage {
   std::vector<BulkItem> items;  // those it applied to, or would apply to

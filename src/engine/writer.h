@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/operations.h"
@@ -98,25 +99,26 @@ class Writer {
  private:
   struct Group;
   struct Item;
-  struct Lane;
+  struct Line;
   using Items = std::vector<std::unique_ptr<Item>>;
 
-  std::unique_ptr<Item> take_item();
-  bool admit(Items items, std::size_t bytes, bool internal);
-  bool refuse_items(Items& items, const Error& why);
-  bool take_batch(Lane& lane, Instant now);
-  void add_ledger(Lane& lane, Instant now);
-  Instant run(Lane& lane, store::Store& store, Instant now);
-  Instant settle(Lane& lane, store::Applied applied, Instant now);
-  void committed(Lane& lane);
-  Instant again(Lane& lane, const Error& error, Instant now, bool unknown);
-  void split(Lane& lane, const Error& error);
-  void to_slow_lane(Lane& lane, const Error& error, Instant now);
-  void fail(Lane& lane, const Error& error);
-  void stop_for_good(Lane& lane, const Error& error);
-  void answer(Item& item, core::Answer answer);
-  void recycle(Items& items);
-  Duration pause_before(int tries);
+  bool admit(std::span<core::Operation> operations, Done* done, std::shared_ptr<Group> group, bool internal);
+  std::unique_ptr<Item> take_spare();  // mutex_ held
+  std::optional<Error> refusal_for(std::size_t count, std::size_t bytes, bool internal) const;  // mutex_ held
+
+  bool take_batch(Line& line, Instant now);
+  void add_ledger(Line& line, Instant now);  // mutex_ held
+  Instant run(Line& line, store::Store& store, Instant now);
+  void settle(Line& line, store::Applied applied, Instant now);
+  void committed(Line& line, Instant now);
+  void again(Line& line, const Error& error, Instant now);
+  void split(Line& line, const Error& error);
+  void locked(Line& line, const Error& error, Instant now);
+  void fail(Line& line, const Error& error);
+  void stop_for_good(Line& line, const Error& error);
+  Instant next_call(Line& line, Instant now) const;
+  void finish(Line& line);
+  static void answer(Item& item, core::Answer answer);
 
   Env env_;
   WriterOptions options_;
@@ -124,6 +126,7 @@ class Writer {
 
   mutable std::mutex mutex_;
   Items incoming_;
+  std::size_t incoming_head_ = 0;  // taken up to here
   std::size_t incoming_bytes_ = 0;
   Items slow_incoming_;
   Items spare_;
@@ -132,10 +135,11 @@ class Writer {
   std::vector<core::LedgerNote> notes_;
   Instant notes_due_ = kEndOfTime;
   std::size_t in_flight_ = 0;
+  bool fatal_ = false;
   WriterStats stats_;
 
-  std::unique_ptr<Lane> main_;
-  std::unique_ptr<Lane> slow_;
+  std::unique_ptr<Line> main_;
+  std::unique_ptr<Line> slow_;
 };
 
 }  // namespace semel::engine

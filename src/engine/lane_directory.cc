@@ -1,0 +1,91 @@
+#include "engine/lane_directory.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace semel::engine {
+
+Result<std::vector<LaneRef>> LaneDirectory::refresh() {
+  auto tenants = store_.tenant_list();
+  if (!tenants) return tenants.error();
+  auto lanes = store_.lane_list();
+  if (!lanes) return lanes.error();
+  std::lock_guard lock(mutex_);
+  for (const auto& [id, name] : *tenants) tenants_.insert_or_assign(name, id);
+  std::vector<LaneRef> changed;
+  for (const auto& lane : *lanes) {
+    const auto known = lanes_.find(lane.id);
+    const bool fresh = known == lanes_.end() || known->second->lane.revision < lane.revision || known->second->tenant.empty();
+    if (fresh) changed.push_back(put(lane));
+  }
+  return changed;
+}
+
+Result<core::TenantId> LaneDirectory::tenant(std::string_view name) {
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto it = tenants_.find(name); it != tenants_.end()) return it->second;
+  }
+  auto found = store_.tenant_find(name);
+  if (!found) return found.error();
+  if (!*found)
+    return make_error(ErrorCode::TenantNotFound, "tenant " + base::printable(name) + " does not exist; create it first");
+  learn(**found, name);
+  return **found;
+}
+
+std::optional<std::string> LaneDirectory::tenant_name(core::TenantId id) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [name, known] : tenants_)
+    if (known == id) return name;
+  return std::nullopt;
+}
+
+LaneRef LaneDirectory::find(core::TenantId tenant, std::string_view queue) const {
+  std::lock_guard lock(mutex_);
+  const auto queues = names_.find(tenant);
+  if (queues == names_.end()) return nullptr;
+  const auto it = queues->second.find(queue);
+  return it == queues->second.end() ? nullptr : it->second;
+}
+
+LaneRef LaneDirectory::find(core::LaneId id) const {
+  std::lock_guard lock(mutex_);
+  const auto it = lanes_.find(id);
+  return it == lanes_.end() ? nullptr : it->second;
+}
+
+std::vector<LaneRef> LaneDirectory::all() const {
+  std::lock_guard lock(mutex_);
+  std::vector<LaneRef> out;
+  out.reserve(lanes_.size());
+  for (const auto& [id, lane] : lanes_) out.push_back(lane);
+  std::sort(out.begin(), out.end(), [](const LaneRef& a, const LaneRef& b) { return a->lane.id < b->lane.id; });
+  return out;
+}
+
+void LaneDirectory::learn(const core::Lane& lane) {
+  std::lock_guard lock(mutex_);
+  const auto known = lanes_.find(lane.id);
+  if (known == lanes_.end() || known->second->lane.revision <= lane.revision) put(lane);
+}
+
+void LaneDirectory::learn(core::TenantId id, std::string_view name) {
+  std::lock_guard lock(mutex_);
+  tenants_.insert_or_assign(std::string(name), id);
+}
+
+LaneRef LaneDirectory::put(const core::Lane& lane) {
+  auto entry = std::make_shared<LaneEntry>();
+  entry->lane = lane;
+  for (const auto& [name, id] : tenants_)
+    if (id == lane.tenant) entry->tenant = name;
+  if (auto retry = core::decode_overrides(lane.config.retry); retry.ok()) entry->retry = *std::move(retry);
+  LaneRef ref = std::move(entry);
+  lanes_[lane.id] = ref;
+  names_[lane.tenant].insert_or_assign(lane.queue, ref);
+  return ref;
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,85 @@
+#include "engine/parked.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace semel::engine {
+
+void Parked::park_for_end(ExecutionId execution, Instant deadline, Look look, Drop drop) {
+  park(Waiter{execution, deadline, Instant{}, std::move(look), std::move(drop)});
+}
+
+void Parked::park_for_work(Instant deadline, Look look, Drop drop) {
+  park(Waiter{ExecutionId{}, deadline, Instant{}, std::move(look), std::move(drop)});
+}
+
+void Parked::park(Waiter waiter) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_) {
+      // Looked at once more by the next step: what changed before it was parked cannot be missed.
+      waiters_.push_back(std::move(waiter));
+      return;
+    }
+  }
+  waiter.drop(closed_why_);
+}
+
+bool Parked::note(const store::Wakes& wakes) {
+  std::lock_guard lock(mutex_);
+  if (wakes.lanes.empty() && wakes.ended.empty()) return false;
+  ++notes_;
+  if (waiters_.empty()) return looking_ > 0;
+  const std::unordered_set<ExecutionId> ended(wakes.ended.begin(), wakes.ended.end());
+  bool due = looking_ > 0;
+  for (auto& waiter : waiters_) {
+    const bool meant = waiter.execution.is_nil() ? !wakes.lanes.empty() : ended.count(waiter.execution) != 0;
+    if (!meant) continue;
+    waiter.look_at = Instant{};
+    due = true;
+  }
+  return due;
+}
+
+Instant Parked::step(Instant now) {
+  std::list<Waiter> due;
+  std::uint64_t seen = 0;
+  {
+    std::lock_guard lock(mutex_);
+    seen = notes_;
+    for (auto it = waiters_.begin(); it != waiters_.end();) {
+      const auto next = std::next(it);
+      if (it->look_at <= now || it->deadline <= now) due.splice(due.end(), waiters_, it);
+      it = next;
+    }
+    looking_ = due.size();
+  }
+  for (auto it = due.begin(); it != due.end();) it = it->look(now) ? due.erase(it) : std::next(it);
+  std::lock_guard lock(mutex_);
+  looking_ = 0;
+  // A hint that came while these were being looked at may have been meant for them.
+  const Instant again = notes_ == seen ? add_saturated(now, kPollInterval) : now;
+  for (auto& waiter : due) waiter.look_at = again;
+  waiters_.splice(waiters_.end(), due);
+  Instant next = kEndOfTime;
+  for (const auto& waiter : waiters_) next = std::min({next, waiter.look_at, waiter.deadline});
+  return next;
+}
+
+void Parked::drop_all(const Error& why) {
+  std::list<Waiter> all;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    closed_why_ = why;
+    all.swap(waiters_);
+  }
+  for (auto& waiter : all) waiter.drop(why);
+}
+
+std::size_t Parked::size() const {
+  std::lock_guard lock(mutex_);
+  return waiters_.size();
+}
+
+}  // namespace semel::engine
