@@ -129,10 +129,7 @@ std::optional<Error> Model::not_ready(const Execution& e) const {
   if (e.scheduled_at > now_) return refused("not_due", e.scheduled_at - now_);
   const Lane& lane = t_.lanes.at(e.lane);
   if (lane.config.paused) return refused("paused", std::chrono::seconds(1));
-  const bool waits_for_key = t_.blocked.contains(blocked_row(e));
-  const bool needs_slot = !(e.flags & core::kHoldsSlot);
-  if (waits_for_key || (needs_slot && !t_.ready.contains(ready_row(e)) && key_is_full(e)))
-    return refused("concurrency_key", std::chrono::seconds(1));
+  if (!(e.flags & core::kHoldsSlot) && key_is_full(e)) return refused("concurrency_key", std::chrono::seconds(1));
   if (lane.config.concurrency && lane.running_count >= *lane.config.concurrency)
     return refused("concurrency", std::chrono::seconds(1));
   const Grant granted = grant(lane, 1);
@@ -160,10 +157,10 @@ core::Answer Model::run(const TaskDeliver& q) {
     if (is_terminal(after.status)) return DeliverAnswer{DeliveryOutcome::no_op_terminal, {after, payload}};
   }
   if (auto refusal = not_ready(*e)) return *refusal;
-  if (const core::TimerRow* due = t_.timers.find(e->id, core::TimerKind::due)) {
-    t_.timers.remove(due->execution, core::TimerKind::due);
-    take_slot(*e);
-  }
+  t_.timers.remove(e->id, core::TimerKind::due);
+  t_.blocked.erase(blocked_row(*e));
+  t_.ready.erase(ready_row(*e));
+  if (!(e->flags & core::kHoldsSlot)) take_slot(*e);
   TaskClaim claim;
   claim.id = q.claim;
   claim.session = q.session;

@@ -15,6 +15,9 @@ bool holds(const Execution& e, std::int32_t version) { return is_held(e) && e.ve
 // The write under `version` was the one that ended that attempt.
 bool just_closed(const Execution& e, std::int32_t version) { return e.version == version + 1 && !is_held(e); }
 
+// The worker stopped because cancel was requested. An operator's cancel of a queued row requests nothing.
+bool stopped_by_holder(const Execution& e) { return e.last_end == AttemptEnd::cancelled && e.cancel_requested_at; }
+
 EndAnswer end_answer(const Execution& e, bool existing) {
   return {e.status, existing, e.status == Status::queued ? e.scheduled_at : Instant{}};
 }
@@ -27,21 +30,18 @@ Model::Standing Model::standing(const Execution& e, const core::TaskComplete& q)
   if (holds(e, q.version)) return Standing::holder;
   if (!just_closed(e, q.version)) return Standing::lost;
   if (e.last_end == AttemptEnd::succeeded) return e.result == q.result ? Standing::repeated : Standing::other_outcome;
-  const bool failed = e.last_end == AttemptEnd::failed || e.last_end == AttemptEnd::cancelled;
+  const bool failed = e.last_end == AttemptEnd::failed || stopped_by_holder(e);
   return failed ? Standing::other_outcome : Standing::lost;
 }
 
 Model::Standing Model::standing(const Execution& e, const core::TaskFail& q) const {
   if (holds(e, q.version)) return Standing::holder;
   if (!just_closed(e, q.version)) return Standing::lost;
-  switch (e.last_end) {
-    case AttemptEnd::succeeded: return Standing::other_outcome;
-    case AttemptEnd::cancelled:
-      if (!q.cancelled) return Standing::other_outcome;
-      [[fallthrough]];
-    case AttemptEnd::failed: return e.error == q.error ? Standing::repeated : Standing::other_outcome;
-    default: return Standing::lost;
-  }
+  if (e.last_end == AttemptEnd::succeeded) return Standing::other_outcome;
+  const bool stopped = stopped_by_holder(e);
+  if (e.last_end != AttemptEnd::failed && !stopped) return Standing::lost;
+  const bool same_write = e.error == q.error && (q.cancelled || !stopped);
+  return same_write ? Standing::repeated : Standing::other_outcome;
 }
 
 Model::Standing Model::standing(const Execution& e, const core::TaskRelease& q) const {

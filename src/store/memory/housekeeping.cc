@@ -69,10 +69,7 @@ core::Answer Model::run(const core::SessionsExpire& q) {
       ++it;
       continue;
     }
-    if (answer.looked_at >= q.limit) {
-      answer.more = true;
-      break;
-    }
+    if (answer.looked_at >= q.limit) break;
     std::vector<core::LeasedExecution> kept;
     for (const core::LeasedExecution& held : lease.executions) {
       ++answer.looked_at;
@@ -89,6 +86,7 @@ core::Answer Model::run(const core::SessionsExpire& q) {
     lease.executions = std::move(kept);
     it = lease.executions.empty() ? t_.leases.erase(it) : std::next(it);
   }
+  answer.more = answer.looked_at >= q.limit;
   return answer;
 }
 
@@ -100,9 +98,9 @@ core::Answer Model::run(const core::TimersFire& q) {
     due.push_back(row);
   }
   for (const core::TimerRow& row : due) {
-    ++answer.looked_at;
     const core::TimerRow* present = t_.timers.find(row.execution, row.kind);
-    if (!present || *present != row) continue;
+    if (!present || *present != row) continue;  // an earlier one ended the execution
+    ++answer.looked_at;
     t_.timers.remove(row.execution, row.kind);
     ++effects_.changes;
     Execution* e = find_row(t_.executions, row.execution);
@@ -120,7 +118,7 @@ core::Answer Model::run(const core::TimersFire& q) {
     }
     ++answer.changed;
   }
-  answer.more = static_cast<std::int32_t>(due.size()) >= q.limit;
+  answer.more = answer.looked_at >= q.limit;
   return answer;
 }
 
@@ -140,7 +138,7 @@ core::Answer Model::run(const core::BlockedSweep& q) {
     ++effects_.changes;
     ++answer.changed;
   }
-  answer.more = static_cast<std::int32_t>(waiting.size()) >= q.limit;
+  answer.more = answer.looked_at >= q.limit;
   return answer;
 }
 
@@ -190,10 +188,7 @@ core::Answer Model::run(const core::RetentionSweep& q) {
   answer.next_after = q.after;
   const ExecutionId before = base::uuidv7_lower_bound<ExecutionId>(now_);
   for (auto it = t_.executions.upper_bound(q.after); it != t_.executions.end() && it->first < before;) {
-    if (answer.looked_at >= q.limit) {
-      answer.more = true;
-      break;
-    }
+    if (answer.looked_at >= q.limit) break;
     const ExecutionId id = it->first;
     const bool removable = may_be_removed(it->second);
     ++it;
@@ -204,6 +199,7 @@ core::Answer Model::run(const core::RetentionSweep& q) {
     ++effects_.changes;
     ++answer.changed;
   }
+  answer.more = answer.looked_at >= q.limit;
   return answer;
 }
 
@@ -215,15 +211,13 @@ core::Answer Model::run(const core::KeysExpire& q) {
       ++it;
       continue;
     }
-    if (answer.changed >= q.limit) {
-      answer.more = true;
-      break;
-    }
+    if (answer.looked_at >= q.limit) break;
     it = t_.identities.erase(it);
     ++answer.looked_at;
     ++answer.changed;
     ++effects_.changes;
   }
+  answer.more = answer.looked_at >= q.limit;
   return answer;
 }
 
