@@ -1,0 +1,125 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "store/sqlite/errors.h"
+#include "store/sqlite/migrate.h"
+#include "store/sqlite/store.h"
+
+namespace semel::store::sqlite {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first release in which two connections of one file may both checkpoint without harm. Ours never do.
+constexpr int kSafeCheckpointVersion = 3051003;
+
+bool is_network_disk(const std::string& folder) {
+  constexpr long kNfs = 0x6969, kSmb = 0x517b, kCifs = 0xff534d42, kSmb2 = 0xfe534d42;
+  struct statfs info {};
+  if (statfs(folder.c_str(), &info) != 0) return false;
+  const auto type = static_cast<long>(info.f_type) & 0xffffffffL;
+  return type == kNfs || type == kSmb || type == kCifs || type == kSmb2;
+}
+
+Result<void> check_place(const SqliteOptions& options) {
+  const std::string& path = options.path;
+  if (path.empty()) return make_error(ErrorCode::InvalidArgument, "sqlite: the path is empty; write sqlite:semel.db");
+  if (path.find('\0') != std::string::npos) return make_error(ErrorCode::InvalidArgument, "sqlite: the path contains a NUL byte");
+  std::error_code ignored;
+  const std::string parent = fs::path(path).parent_path().string();
+  const std::string folder = parent.empty() ? "." : parent;
+  const std::string named = base::printable(folder, 300);
+  if (!fs::is_directory(folder, ignored)) {
+    return make_error(ErrorCode::StoreNotFound, "sqlite:" + path + ": the folder " + named + " does not exist; create it first");
+  }
+  if (fs::is_directory(path, ignored)) return make_error(ErrorCode::InvalidArgument, "sqlite:" + path + " is a folder; name a file in it");
+  const bool exists = fs::exists(path, ignored);
+  if (options.read_only) {
+    if (!exists) return make_error(ErrorCode::StoreNotFound, "sqlite:" + path + " does not exist; a writing command creates it");
+    return {};
+  }
+  if (access(folder.c_str(), W_OK) != 0 || (exists && access(path.c_str(), W_OK) != 0)) {
+    return make_error(ErrorCode::StoreReadOnly, "sqlite:" + path + " cannot be written; the file and its folder must be writable");
+  }
+  if (is_network_disk(folder)) {
+    return make_error(ErrorCode::Unsupported, "sqlite:" + path + " is on a network disk, where locks cannot be trusted; use a local disk");
+  }
+  return {};
+}
+
+void prepare_writer(Connection& db, const SqliteOptions& options) {
+  // Strangers (a shell, a backup) may hold a lock for a moment.
+  constexpr int kBusyMilliseconds = 5000;
+  db.wait_for_locks(kBusyMilliseconds);
+  db.execute("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
+             "PRAGMA foreign_keys = OFF; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF");
+#ifdef SEMEL_MUTANT_SYNC_NORMAL
+  db.execute("PRAGMA synchronous = NORMAL");
+#else
+  db.execute("PRAGMA synchronous = FULL");
+#endif
+  db.execute(("PRAGMA journal_size_limit = " + std::to_string(options.wal_limit_bytes)).c_str());
+  db.execute(("PRAGMA cache_size = -" + std::to_string(options.cache_kib)).c_str());
+}
+
+Result<std::unique_ptr<Store>> open_reader(const SqliteOptions& options) {
+  Connection probe(options.path, Access::read_only, options.vfs);
+  probe.never_checkpoint();
+  probe.wait_for_locks(1000);
+  const Result<SchemaState> state = read_schema(probe, options.path);
+  if (!state) return state.error();
+  const int known = schema_steps().back().number;
+  if (auto fits = check_schema(*state, known, options.path); !fits) return fits.error();
+  if (state->version < known) {
+    return make_error(ErrorCode::SchemaTooOld, "sqlite:" + options.path + " has schema " + std::to_string(state->version) +
+                                                   ", this binary needs " + std::to_string(known) +
+                                                   "; open it once for writing (semel migrate)");
+  }
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(options, nullptr, std::nullopt));
+}
+
+Result<std::unique_ptr<Store>> open_writer(const SqliteOptions& options, base::LogSink& log) {
+  std::error_code ignored;
+  const bool had_wal = fs::exists(options.path + "-wal", ignored);
+  const bool existed = fs::exists(options.path, ignored);
+  Result<OwnerLock> owner = OwnerLock::take(options.path, options.reach, options.owner_wait);
+  if (!owner) return owner.error();
+  if (existed && owner->follows_crash() && !had_wal) {
+    log.write(base::LogLevel::warn,
+              "the last owner did not close the store and its -wal file is gone: unless another program folded it in, "
+              "acknowledged writes are missing",
+              {{"store", options.path}});
+  }
+  if (library_version_number() < kSafeCheckpointVersion) {
+    log.write(base::LogLevel::warn,
+              "this SQLite can damage a file when two connections checkpoint it; semel never does, other programs must not write it",
+              {{"sqlite", std::string(library_version())}, {"fixed_in", "3.51.3"}});
+  }
+  auto db = std::make_unique<Connection>(options.path, Access::create, options.vfs);
+  // Before anything is written: the file may belong to somebody else, or to the future.
+  const Result<SchemaState> state = read_schema(*db, options.path);
+  if (!state) return state.error();
+  if (auto fits = check_schema(*state, schema_steps().back().number, options.path); !fits) return fits.error();
+  prepare_writer(*db, options);
+  if (auto migrated = migrate(*db, options.path, schema_steps()); !migrated) return migrated.error();
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(options, std::move(db), std::move(*owner)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options) {
+  if (auto place = check_place(options); !place) return place.error();
+  try {
+    if (options.read_only) return open_reader(options);
+    return open_writer(options, options.log != nullptr ? *options.log : base::null_log());
+  } catch (const SqliteFailure& failure) {
+    return to_error(failure, options.path);
+  }
+}
+
+}  // namespace semel::store::sqlite

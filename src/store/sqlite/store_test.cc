@@ -1,0 +1,139 @@
+// What only the SQLite store does: its file, its statements, its plan. What every store does is in store/conformance.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "store/sqlite/connection.h"
+#include "store/sqlite/migrate.h"
+#include "store/sqlite/row_codec.h"
+#include "store/sqlite/test_kit.h"
+
+namespace semel::store::sqlite {
+namespace {
+
+TEST(SqliteStore, ATaskLivesThroughEnqueueClaimCompleteAndReopen) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  ExecutionId id;
+  {
+    Harness h(options);
+    id = h.enqueue("order-1");
+    const auto claimed = h.claim(10);
+    ASSERT_EQ(claimed.size(), 1u);
+    EXPECT_EQ(claimed[0].execution.id, id);
+    EXPECT_EQ(claimed[0].execution.version, 2);
+    EXPECT_EQ(claimed[0].payload.args, "{}");
+    EXPECT_EQ(h.complete(claimed[0].execution, "42").status, Status::succeeded);
+    EXPECT_TRUE(h.verify().empty());
+  }
+  Harness again(options);
+  const auto found = again.store().execution_find(core::kDefaultTenant, core::Space::task, "order-1").value();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->execution.id, id);
+  EXPECT_EQ(found->execution.status, Status::succeeded);
+  EXPECT_EQ(found->execution.result, "42");
+  EXPECT_EQ(found->queue, "default");
+}
+
+TEST(SqliteStore, ADuplicateIsAnsweredWithTheFirstExecution) {
+  Harness h(testing::temp_sqlite_options());
+  const ExecutionId first = h.enqueue("order-1");
+  core::TaskEnqueue again = h.task("order-1");
+  const auto answer = h.apply<core::EnqueueAnswer>(again);
+  EXPECT_EQ(answer.execution, first);
+  EXPECT_FALSE(answer.created);
+  EXPECT_TRUE(h.verify().empty());
+}
+
+// X3
+TEST(SqliteStore, ManyReadersDoNotDisturbTheWriter) {
+  Harness h(testing::temp_sqlite_options());
+  std::atomic<bool> stop{false};
+  std::atomic<int> reads{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        ASSERT_TRUE(h.store().execution_list({}).ok());
+        ASSERT_TRUE(h.store().ready_lanes().ok());
+        ++reads;
+      }
+    });
+  }
+  for (int i = 0; i < 300 || reads < 20; ++i) h.enqueue("id-" + std::to_string(i));
+  stop = true;
+  for (auto& reader : readers) reader.join();
+  EXPECT_TRUE(h.verify().empty());
+}
+
+TEST(SqliteStore, EveryStatementPrepares) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  Harness h(options);
+  Connection db(options.path, Access::read_only, "");
+  for (const auto& [name, text] : all_statements()) {
+    EXPECT_NO_THROW(db.prepared(name)) << name;
+  }
+  EXPECT_EQ(db.prepared("execution_get").column_count(), kExecutionColumns);
+  EXPECT_EQ(db.prepared("payload_get").column_count(), kPayloadColumns);
+}
+
+// No planner statistics exist, so the plan cannot change with the data: what it is now, it stays.
+TEST(SqliteStore, HotStatementsUseTheirKeys) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  Harness h(options);
+  Connection db(options.path, Access::read_only, "");
+  for (const auto& [name, text] : all_statements()) {
+    if (name.starts_with("verify_") || name.ends_with("_list") || name == "session_over" || name == "lease_expired" ||
+        name == "batch_mark_prune" || name == "timer_next" || name == "ready_lanes" || name == "execution_list_attention") {
+      continue;
+    }
+    Statement plan(db.raw(), "EXPLAIN QUERY PLAN " + std::string(text));
+    while (plan.step()) {
+      const std::string line(plan.bytes(3));
+      EXPECT_FALSE(line.starts_with("SCAN") && !line.ends_with("holder") && line.find("(subquery") == std::string::npos) << name << ": " << line;
+      EXPECT_EQ(line.find("TEMP B-TREE"), std::string::npos) << name << ": " << line;
+    }
+  }
+}
+
+TEST(SqliteStore, TheViewPrintsWords) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  Harness h(options);
+  h.enqueue("order-1");
+  Connection db(options.path, Access::read_only, "");
+  EXPECT_EQ(db.text("SELECT status || ' ' || kind || ' ' || queue || ' ' || task_id FROM executions"), "queued task default order-1");
+}
+
+TEST(SqliteStore, BatchesThatChangeNothingDoNotTouchTheFile) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  Harness h(options);
+  h.enqueue("order-1");
+  const auto before = std::filesystem::last_write_time(options.path + "-wal");
+  const auto size = std::filesystem::file_size(options.path + "-wal");
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(h.apply<core::EnqueueAnswer>(h.task("order-1")).created);
+  EXPECT_EQ(std::filesystem::last_write_time(options.path + "-wal"), before);
+  EXPECT_EQ(std::filesystem::file_size(options.path + "-wal"), size);
+}
+
+TEST(SqliteStore, TheLedgerCountsAllAndRemembersTheNewestTwenty) {
+  Harness h(testing::temp_sqlite_options());
+  const ExecutionId winner = h.enqueue("order-1");
+  for (int round = 0; round < 3; ++round) {
+    core::LedgerAdd add;
+    for (int i = 0; i < 15; ++i) {
+      add.notes.push_back({core::kDefaultTenant, core::Space::task, "order-1", core::LedgerRule::existing_live,
+                           from_micros(round * 100 + i), winner});
+    }
+    h.apply<core::NoAnswer>(add);
+  }
+  const auto view = h.store().ledger_get({core::kDefaultTenant, core::Space::task, "order-1"}).value();
+  ASSERT_TRUE(view);
+  ASSERT_EQ(view->counts.size(), 1u);
+  EXPECT_EQ(view->counts[0].second, 45);
+  ASSERT_EQ(view->recent.size(), 20u);
+  EXPECT_EQ(to_micros(view->recent.front().at), 214);
+  EXPECT_EQ(to_micros(view->recent.back().at), 110);
+}
+
+}  // namespace
+}  // namespace semel::store::sqlite

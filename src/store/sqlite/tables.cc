@@ -1,0 +1,101 @@
+#include "store/sqlite/tables.h"
+
+#include "base/failpoint.h"
+#include "store/sqlite/row_codec.h"
+
+namespace semel::store::sqlite {
+
+bool SqliteTables::begin(const BatchId& id, Instant, bool recheck) {
+  return guarded([&] {
+    SEMEL_FP("sqlite.begin");
+    db_.execute("BEGIN IMMEDIATE");
+    if (!recheck) return false;
+    Statement& find = db_.prepared("batch_mark_get").bind(id);
+    const bool found = find.step();
+    find.reset();
+    return found;
+  });
+}
+
+batch::Attempted SqliteTables::attempt(const batch::Attempt& attempt, Instant now) {
+  return guarded([&] {
+    batch::Attempted out;
+    out.identity_won.reserve(attempt.identities.size());
+    Statement& insert = db_.prepared("identity_insert_or_ignore");
+    for (const core::Identity* identity : attempt.identities) {
+      bind_identity(insert, *identity);
+      out.identity_won.push_back(insert.run() == 1);
+    }
+    out.success_applied.reserve(attempt.successes.size());
+    Statement& succeed = db_.prepared("execution_succeed");
+    for (const batch::PlainSuccess& one : attempt.successes) {
+      succeed.bind(one.execution, one.version, now, Blob(*one.result), core::kEndMarks);
+      out.success_applied.push_back(succeed.run() == 1);
+    }
+    for (const batch::Take& one : attempt.takes) out.taken.push_back(take(one, now));
+    SEMEL_FP("sqlite.attempt.after");
+    return out;
+  });
+}
+
+std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Instant now) {
+  std::vector<core::ClaimedTask> taken;
+  struct Place {
+    std::int32_t priority;
+    std::int64_t due_at;
+  };
+  std::vector<Place> places;
+  Statement& find = db_.prepared("ready_take").bind(take.lane, take.alone, take.limit);
+  while (find.step()) {
+    taken.push_back({read_execution(find), read_payload(find, kExecutionColumns)});
+    constexpr int kAfter = kExecutionColumns + kPayloadColumns;
+    places.push_back({static_cast<std::int32_t>(find.integer(kAfter)), find.integer(kAfter + 1)});
+  }
+  Statement& remove = db_.prepared("ready_remove");
+  Statement& claim = db_.prepared("execution_claim");
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    core::Execution& e = taken[i].execution;
+    if (e.status != Status::queued) {
+      throw batch::TablesError{Applied::Kind::fatal,
+                               make_error(ErrorCode::StoreCorrupt, "execution " + e.id.to_string() + " is ready but not queued")};
+    }
+    remove.bind(take.lane, take.alone, places[i].priority, places[i].due_at, e.id).run();
+    e.status = Status::claimed;
+    ++e.version;
+    ++e.attempt;
+    e.flags = (e.flags | take.set_flags) & ~core::kNoHandler;
+    e.started_at = now;
+    e.lease_expires_at = take.lease_expires_at;
+    e.session = take.session;
+    e.worker = *take.worker;
+    claim.bind(e.id, e.status, e.version, e.attempt, e.flags, e.started_at, e.lease_expires_at, e.session, e.worker).run();
+  }
+  return taken;
+}
+
+void SqliteTables::commit(const BatchId& id, Instant now, bool mark) {
+  guarded([&] {
+    if (mark && marks_) db_.prepared("batch_mark_insert").bind(id, now).run();
+    SEMEL_FP("sqlite.commit.before");
+    // Without changed pages this writes nothing and syncs nothing.
+    db_.execute("COMMIT");
+    SEMEL_FP("sqlite.commit.after");
+  });
+}
+
+void SqliteTables::rollback() noexcept {
+  // After SQLITE_FULL and some I/O errors SQLite has rolled back by itself, and a second ROLLBACK would be an error.
+  if (!db_.in_transaction()) return;
+  try {
+    db_.execute("ROLLBACK");
+  } catch (const SqliteFailure&) {
+  }
+}
+
+void SqliteTables::expect_one(int changed, const char* what) {
+  if (changed == 1) return;
+  throw batch::TablesError{Applied::Kind::halve,
+                           make_error(ErrorCode::Internal, std::string(what) + " changed under the batch that read it")};
+}
+
+}  // namespace semel::store::sqlite

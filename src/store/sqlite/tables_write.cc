@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/failpoint.h"
+#include "store/sqlite/row_codec.h"
+#include "store/sqlite/tables.h"
+
+namespace semel::store::sqlite {
+namespace {
+
+using core::Change;
+using core::Presence;
+
+// The changed slots in ascending key order.
+template <class Key, class Row>
+auto changed(const core::SlotMap<Key, Row>& map) {
+  std::vector<std::pair<const Key*, const core::Slot<Row>*>> out;
+  for (const auto& [key, slot] : map.all()) {
+    if (slot.change != Change::none) out.emplace_back(&key, &slot);
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return *a.first < *b.first; });
+  return out;
+}
+
+template <class Row, class Bind>
+void write_presence(const core::RowSet<Row>& rows, Statement& add, Statement& remove, Bind bind) {
+  for (const auto& [row, presence] : rows.all()) {
+    if (presence == Presence::loaded) continue;
+    Statement& statement = presence == Presence::added ? add : remove;
+    bind(statement, row);
+    statement.run();
+  }
+}
+
+}  // namespace
+
+void SqliteTables::write(const core::RowCache& cache, Instant now) {
+  guarded([&] {
+    write_identities(cache);
+    write_executions(cache);
+    write_waiting(cache);
+    write_limits(cache);
+    write_sessions(cache);
+    write_ledger(cache);
+    constexpr Duration kMarkLife = std::chrono::hours(1);
+    if (cache.prune_batch_marks && marks_) db_.prepared("batch_mark_prune").bind(add_saturated(now, -kMarkLife)).run();
+    SEMEL_FP("sqlite.write.after");
+  });
+}
+
+void SqliteTables::write_identities(const core::RowCache& cache) {
+  for (const auto& [key, slot] : changed(cache.identities)) {
+    if (slot->change == Change::erased) {
+      Statement& erase = db_.prepared("identity_delete");
+      expect_one(erase.bind(key->tenant, key->space, key->key, slot->loaded_version).run(), "an id");
+    } else if (slot->change == Change::inserted) {
+      Statement& insert = db_.prepared("identity_insert");
+      bind_identity(insert, *slot->row);
+      insert.run();
+    } else {
+      Statement& update = db_.prepared("identity_update");
+      bind_identity(update, *slot->row);
+      expect_one(update.add(slot->loaded_version).run(), "an id");
+    }
+  }
+}
+
+void SqliteTables::write_executions(const core::RowCache& cache) {
+  for (const auto& [id, slot] : changed(cache.executions)) {
+    if (slot->change == Change::inserted) {
+      Statement& insert = db_.prepared("execution_insert");
+      bind_execution(insert, *slot->row);
+      insert.run();
+    } else if (slot->change == Change::updated) {
+      Statement& update = db_.prepared("execution_update");
+      bind_execution_update(update, *slot->row, slot->loaded_version);
+      expect_one(update.run(), "an execution");
+    } else {
+      expect_one(db_.prepared("execution_delete").bind(*id, slot->loaded_version).run(), "an execution");
+    }
+  }
+  for (const auto& [id, slot] : changed(cache.payloads)) {
+    if (slot->change == Change::erased) {
+      db_.prepared("payload_delete").bind(*id).run();
+    } else {
+      Statement& put = db_.prepared(slot->change == Change::inserted ? "payload_insert" : "payload_update");
+      bind_payload(put, *slot->row);
+      put.run();
+    }
+  }
+  for (const auto& [id, slot] : changed(cache.attention)) {
+    if (slot->change == Change::erased) {
+      db_.prepared("attention_delete").bind(*id).run();
+    } else {
+      Statement& put = db_.prepared("attention_put");
+      bind_attention(put, *slot->row);
+      put.run();
+    }
+  }
+}
+
+void SqliteTables::write_waiting(const core::RowCache& cache) {
+  write_presence(cache.ready, db_.prepared("ready_add"), db_.prepared("ready_remove"), [](Statement& to, const auto& row) {
+    to.bind(row.lane, row.alone, row.priority, row.due_at, row.execution);
+  });
+  write_presence(cache.timers, db_.prepared("timer_add"), db_.prepared("timer_remove"), [](Statement& to, const auto& row) {
+    to.bind(row.due_at, row.kind, row.execution, row.version);
+  });
+  write_presence(cache.blocked, db_.prepared("blocked_add"), db_.prepared("blocked_remove"), [](Statement& to, const auto& row) {
+    to.bind(row.lane, row.concurrency_key, row.priority, row.due_at, row.execution);
+  });
+}
+
+void SqliteTables::write_limits(const core::RowCache& cache) {
+  for (const auto& [id, slot] : changed(cache.lanes)) {
+    Statement& update = db_.prepared("lane_update");
+    bind_lane(update, *slot->row);
+    expect_one(update.run(), "a queue");
+  }
+  for (const auto& [key, slot] : changed(cache.key_slots)) {
+    if (slot->change == Change::erased) {
+      db_.prepared("key_slot_delete").bind(key->lane, key->concurrency_key).run();
+    } else {
+      db_.prepared("key_slot_put").bind(key->lane, key->concurrency_key, slot->row->used).run();
+    }
+  }
+  for (const auto& [id, slot] : changed(cache.groups)) {
+    if (slot->change == Change::erased) {
+      db_.prepared("group_delete").bind(*id).run();
+    } else {
+      Statement& put = db_.prepared("group_put");
+      bind_group(put, *slot->row);
+      put.run();
+    }
+  }
+}
+
+void SqliteTables::write_sessions(const core::RowCache& cache) {
+  for (const auto& [id, slot] : changed(cache.sessions)) {
+    if (slot->change == Change::erased) {
+      db_.prepared("session_delete").bind(*id).run();
+    } else {
+      const core::Session& row = *slot->row;
+      db_.prepared("session_put").bind(row.id, row.worker, row.opened_at, row.expires_at).run();
+    }
+  }
+  for (const auto& [id, slot] : changed(cache.leases)) {
+    if (slot->change == Change::erased) {
+      db_.prepared("lease_delete").bind(*id).run();
+    } else {
+      const std::string held = encode_leased(slot->row->executions);
+      db_.prepared("lease_put").bind(slot->row->id, slot->row->session, Blob(held)).run();
+    }
+  }
+}
+
+// A burst of duplicates of one id costs its counters and at most a ring of notes, not a row each.
+void SqliteTables::write_ledger(const core::RowCache& cache) {
+  std::map<core::IdentityKey, std::vector<const core::LedgerNote*>> by_id;
+  for (const core::LedgerNote& note : cache.ledger) by_id[{note.tenant, note.space, note.key}].push_back(&note);
+  for (const auto& [id, notes] : by_id) {
+    Statement& total = db_.prepared("ledger_total").bind(id.tenant, id.space, id.key);
+    total.step();
+    const std::int64_t before = total.integer(0);
+    total.reset();
+
+    std::map<core::LedgerRule, std::int64_t> counts;
+    for (const core::LedgerNote* note : notes) ++counts[note->rule];
+    for (const auto& [rule, count] : counts) db_.prepared("ledger_count").bind(id.tenant, id.space, id.key, rule, count).run();
+
+    const std::size_t first = notes.size() > core::kLedgerRecent ? notes.size() - core::kLedgerRecent : 0;
+    for (std::size_t i = first; i < notes.size(); ++i) {
+      const std::int64_t number = before + static_cast<std::int64_t>(i);
+      const core::LedgerNote& note = *notes[i];
+      Statement& put = db_.prepared("ledger_note_put");
+      put.bind(id.tenant, id.space, id.key, number % core::kLedgerRecent, number, note.rule, note.at, note.winner).run();
+    }
+  }
+}
+
+}  // namespace semel::store::sqlite
