@@ -136,6 +136,23 @@ class Store {
     return std::vector<core::InboxRow>{};
   }
 
+  // ---- hints from other processes: shorten a wait, never replace the poll ----
+  // True: give wait_hints a thread of its own and treat what it returns like the wakes of an own batch. The store itself
+  // sends the hints of its own batches; it does not hear them again.
+  virtual bool hears_hints() const { return false; }
+  // Waits until another process hints at ready lanes or ended executions, `timeout` passes or interrupt_hints is called.
+  // `all` = the connection was away and anything may have been missed: look at everything. One caller at a time.
+  struct Hints {
+    Wakes wakes;
+    bool all = false;
+  };
+  virtual Hints wait_hints(Duration timeout) {
+    (void)timeout;
+    return {};
+  }
+  // Makes a wait_hints in progress, or the next one, return at once. Any thread.
+  virtual void interrupt_hints() {}
+
   // ---- maintenance ----
   // Checks every invariant between the tables; each string names one broken row. Empty: sound.
   virtual Result<std::vector<std::string>> verify() = 0;
