@@ -1,12 +1,14 @@
 // The suites over the backends that need no service.
 #include "store/conformance/duplicates_suite.h"
 #include "store/memory/memory_store.h"
+#include "testing/temp_sqlite.h"
 
 namespace semel::store::conformance {
 namespace {
 
 std::vector<Backend> backends() {
-  return {{"memory", [](base::Clock& clock) { return std::make_unique<memory::MemoryStore>(clock); }}};
+  return {{"memory", [](base::Clock& clock) { return std::make_unique<memory::MemoryStore>(clock); }},
+          {"sqlite", [](base::Clock& clock) { return testing::make_temp_sqlite_store(&clock); }}};
 }
 
 }  // namespace

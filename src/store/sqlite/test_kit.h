@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/uuid.h"
 #include "core/fingerprint.h"
@@ -84,7 +85,6 @@ class Harness {
     claim.session = session_;
     claim.worker = "worker-1";
     claim.lease = std::chrono::seconds(30);
-    claim.limit = limit;
     claim.lanes.push_back({lane_, limit, false});
     return apply<core::ClaimAnswer>(claim).tasks;
   }
