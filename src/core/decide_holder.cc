@@ -1,6 +1,7 @@
 // The writes of the holder of a claim. `version` is the fence: only the current one may write, the one that closed the
 // attempt is answered, every other is refused.
 #include "core/decide_parts.h"
+#include "core/precondition.h"
 #include "core/transition.h"
 
 namespace semel::core {
@@ -23,14 +24,18 @@ bool closed_by(const Execution& e, std::int32_t version) {
 }
 
 Error not_found(ExecutionId id) {
-  return make_error(ErrorCode::ExecutionNotFound, "execution " + id.to_string() + " does not exist");
+  Error error = make_error(ErrorCode::ExecutionNotFound, "execution " + id.to_string() + " does not exist");
+  add_precondition(error, Precondition::missing);
+  return error;
 }
 
 Answer stale(RowCache& rows, const Execution& e, std::int32_t version, Instant now) {
   note(rows, e, LedgerRule::stale_version, now);
-  return make_error(ErrorCode::LeaseLost, "version " + std::to_string(version) + " no longer holds execution " +
-                                              e.id.to_string() + " (" + std::string(to_string(e.status)) + ", version " +
-                                              std::to_string(e.version) + "); stop working on it");
+  Error error = make_error(ErrorCode::LeaseLost, "version " + std::to_string(version) + " no longer holds execution " +
+                                                     e.id.to_string() + " (" + std::string(to_string(e.status)) + ", version " +
+                                                     std::to_string(e.version) + "); stop working on it");
+  add_precondition(error, classify(e.status));
+  return error;
 }
 
 Answer repeated(RowCache& rows, const Execution& e, bool same, Instant now) {
