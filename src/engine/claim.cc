@@ -64,7 +64,8 @@ Result<std::vector<core::TaskClaim::Want>> Engine::wants_of(const ClaimRequest& 
     alone.front().limit = 0;  // marks a claim of one execution by itself
     return alone;
   }
-  const auto share = std::max<std::int32_t>(1, request.max / std::max<std::int32_t>(1, static_cast<std::int32_t>(wants.size())));
+  const auto share =
+      std::max<std::int32_t>(1, request.max / std::max<std::int32_t>(1, static_cast<std::int32_t>(wants.size())));
   std::int32_t left = request.max;
   for (auto& want : wants) {
     want.limit = std::min(left, share);
@@ -80,8 +81,7 @@ void Engine::claim_once(std::shared_ptr<const ClaimRequest> request, core::Tenan
   if (!wants) return done(wants.error());
   if (wants->empty()) return done(Views{});
   const SessionId session = request->session ? *request->session : env_.next_id<SessionId>();
-  if (!request->session)
-    writer_.submit(core::SessionOpen{session, request->worker, request->lease}, nullptr);
+  if (!request->session) writer_.submit(core::SessionOpen{session, request->worker, request->lease}, nullptr);
   claim_in(session, std::move(request), *std::move(wants), std::move(done));
 }
 

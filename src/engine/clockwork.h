@@ -16,7 +16,7 @@ namespace semel::engine {
 
 struct ClockworkOptions {
   Duration timer_poll{500'000};  // timers of other nodes are noticed this much later at most
-  Duration session_interval{1'000'000};
+  Duration session_interval{500'000};
   Duration directory_interval{1'000'000};
   Duration inbox_interval{100'000};
   Duration keys_interval{60'000'000};
@@ -44,36 +44,43 @@ class Clockwork {
   // Submits what is due and returns when it wants to be called again. Reads the store, never waits for the writer.
   Instant step(Instant now);
   void note_wakes(const store::Wakes& wakes);
-  void clean_now();    // the next step starts a cleanup pass
-  void stop();         // no new work; answers still arrive
-  bool quiet() const;  // no operation of its own is under way
+  void promote(core::LaneId lane);  // its limits changed: blocked executions may have room
+  void clean_now();                 // the next step starts a cleanup pass
+  void stop();                      // no new work; answers still arrive
+  bool quiet() const;               // no operation of its own is under way
   ClockworkStats stats() const;
   std::function<void()> wake;  // set before use; from any thread
 
  private:
-  // A loop that submits one operation at a time and goes on while there is more.
+  // A loop submits one operation at a time and goes on at once while there is more.
   struct Loop {
     Instant due{};
     bool busy = false;
-    bool more = false;
   };
-  template <class Op>
-  void run(Loop& loop, Instant now, Duration interval, Op operation, std::uint64_t ClockworkStats::* count);
+  // What a finished operation of a loop leads to.
+  using Then = std::function<void(const core::SweepAnswer&, Instant now)>;
+
+  void submit(Loop& loop, core::Operation operation, Duration interval, std::uint64_t ClockworkStats::* count,
+              Then then);
   void run_timers(Instant now);
+  void run_sessions(Instant now);
+  void run_keys(Instant now);
   void run_directory(Instant now);
   void run_inbox(Instant now);
   void run_cleanup(Instant now);
   void run_promotion(Instant now);
+  bool may_run(Loop& loop, Instant now);
   bool clock_is_sane(Instant now);
-  Instant next_wake() const;
-  void finished(Loop& loop, Instant again, std::uint64_t ClockworkStats::* count, const core::Answer& answer);
+  void failed(const Error& error);
+  void add(std::uint64_t ClockworkStats::* count, std::uint64_t by);
+  void rouse() const;
 
   Engine& engine_;
   ClockworkOptions options_;
   mutable std::mutex mutex_;  // guards everything below
   Loop timers_, sessions_, keys_, inbox_, cleanup_, directory_, promotion_;
-  Instant next_timer_ = Instant{};  // earliest timer known; a hint
-  Instant timer_read_at_{};
+  Instant next_timer_ = kEndOfTime;  // earliest timer known: a hint
+  Instant timer_read_due_{};
   ExecutionId cleanup_after_;
   std::vector<core::LaneId> to_promote_;
   bool anchored_ = false;

@@ -12,18 +12,24 @@ Engine::~Engine() = default;
 
 std::string_view to_string(core::DeliveryOutcome outcome) {
   switch (outcome) {
-    case core::DeliveryOutcome::claimed: return "claimed";
-    case core::DeliveryOutcome::already_claimed: return "already-claimed";
-    case core::DeliveryOutcome::no_op_terminal: return "no-op-terminal";
+    case core::DeliveryOutcome::claimed:
+      return "claimed";
+    case core::DeliveryOutcome::already_claimed:
+      return "already-claimed";
+    case core::DeliveryOutcome::no_op_terminal:
+      return "no-op-terminal";
   }
   return "";
 }
 
 std::string_view to_string(Verb verb) {
   switch (verb) {
-    case Verb::cancel: return "cancel";
-    case Verb::redrive: return "redrive";
-    case Verb::discard: return "discard";
+    case Verb::cancel:
+      return "cancel";
+    case Verb::redrive:
+      return "redrive";
+    case Verb::discard:
+      return "discard";
   }
   return "";
 }
@@ -36,7 +42,8 @@ void Engine::heartbeat(HeartbeatRequest request, Callback<core::HeartbeatAnswer>
     if (auto ok = core::validate_payload_size("progress", request.progress->size()); !ok) return done(ok.error());
     if (auto ok = base::validate_json(*request.progress); !ok) return done(ok.error());
   }
-  send(core::TaskHeartbeat{request.execution, request.version, request.lease, std::move(request.progress)}, std::move(done));
+  send(core::TaskHeartbeat{request.execution, request.version, request.lease, std::move(request.progress)},
+       std::move(done));
 }
 
 void Engine::complete(CompleteRequest request, Callback<core::EndAnswer> done) {

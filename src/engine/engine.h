@@ -90,7 +90,7 @@ class Engine {
   Env& env() { return env_; }
   Writer& writer() { return writer_; }
   std::function<void(core::LaneId)> lane_changed;  // set before use: this node changed the config of a lane
-  std::function<void()> wake;  // set before use: step has something to do; from any thread
+  std::function<void()> wake;                      // set before use: step has something to do; from any thread
 
  private:
   using Views = std::vector<store::ExecutionView>;
@@ -105,9 +105,10 @@ class Engine {
   // Calls back with the lanes of all prepared requests filled in, creating what is missing.
   void settle_lanes(std::shared_ptr<std::vector<Result<Prepared>>> all, std::size_t from, std::function<void()> then);
   void claim_once(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Callback<Views> done);
-  void claim_in(SessionId session, std::shared_ptr<const ClaimRequest> request, std::vector<core::TaskClaim::Want> wants,
-                Callback<Views> done);
-  void park_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline, Callback<Views> done);
+  void claim_in(SessionId session, std::shared_ptr<const ClaimRequest> request,
+                std::vector<core::TaskClaim::Want> wants, Callback<Views> done);
+  void park_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
+                  Callback<Views> done);
   Result<std::vector<core::TaskClaim::Want>> wants_of(const ClaimRequest& request, core::TenantId tenant);
   store::ExecutionView view_of(core::ClaimedTask task) const;
   void look_wake();

@@ -57,7 +57,8 @@ void Engine::enqueue(EnqueueRequest request, Callback<EnqueueOutcome> done) {
   auto prepared = prepare(request);
   if (!prepared) return done(std::move(prepared).error());
   const auto submit = [this](Prepared& ready, const LaneEntry& lane, Callback<EnqueueOutcome> answer) {
-    if (auto applied = apply_lane(ready.operation, ready.retry, lane); !applied) return answer(std::move(applied).error());
+    if (auto applied = apply_lane(ready.operation, ready.retry, lane); !applied)
+      return answer(std::move(applied).error());
     auto task_id = ready.operation.identity;
     writer_.submit(std::move(ready.operation),
                    [task_id = std::move(task_id), answer = std::move(answer)](core::Answer result) {
@@ -73,7 +74,8 @@ void Engine::enqueue(EnqueueRequest request, Callback<EnqueueOutcome> done) {
   });
 }
 
-void Engine::settle_lanes(std::shared_ptr<std::vector<Result<Prepared>>> all, std::size_t from, std::function<void()> then) {
+void Engine::settle_lanes(std::shared_ptr<std::vector<Result<Prepared>>> all, std::size_t from,
+                          std::function<void()> then) {
   for (std::size_t i = from; i < all->size(); ++i) {
     auto& item = (*all)[i];
     if (!item) continue;
@@ -99,7 +101,8 @@ void Engine::enqueue_batch(std::vector<EnqueueRequest> requests, Callback<std::v
   std::size_t bytes = 0;
   for (const auto& request : requests) bytes += request.args.size();
   if (bytes > core::kMaxBatchBytes)
-    return done(make_error(ErrorCode::PayloadTooLarge, "the args of a batch are at most " + std::to_string(core::kMaxBatchBytes) +
+    return done(make_error(ErrorCode::PayloadTooLarge, "the args of a batch are at most " +
+                                                           std::to_string(core::kMaxBatchBytes) +
                                                            " bytes together, not " + std::to_string(bytes)));
   auto all = std::make_shared<std::vector<Result<Prepared>>>();
   all->reserve(requests.size());
@@ -181,9 +184,11 @@ void Engine::feed_inbox(core::InboxRow row, Callback<bool> done) {
 
 void Engine::group_create(GroupRequest request, Callback<GroupId> done) {
   if (request.total < 1)
-    return done(make_error(ErrorCode::InvalidArgument, "total must be at least 1, not " + std::to_string(request.total)));
+    return done(
+        make_error(ErrorCode::InvalidArgument, "total must be at least 1, not " + std::to_string(request.total)));
   if (request.completion.delay || request.completion.scheduled_at)
-    return done(make_error(ErrorCode::InvalidArgument, "completion runs when the last member ended; leave delay and scheduled_at out"));
+    return done(make_error(ErrorCode::InvalidArgument,
+                           "completion runs when the last member ended; leave delay and scheduled_at out"));
   auto all = std::make_shared<std::vector<Result<Prepared>>>();
   all->push_back(prepare(request.completion));
   settle_lanes(all, 0, [this, all, total = request.total, done = std::move(done)] {

@@ -11,48 +11,78 @@ namespace semel::engine {
 
 std::string_view to_string(WaitReason reason) {
   switch (reason) {
-    case WaitReason::none: return "none";
-    case WaitReason::ready: return "ready";
-    case WaitReason::not_due: return "not_due";
-    case WaitReason::backoff: return "backoff";
-    case WaitReason::queue_paused: return "queue_paused";
-    case WaitReason::rate_limited: return "rate_limited";
-    case WaitReason::concurrency: return "concurrency";
-    case WaitReason::concurrency_key: return "concurrency_key";
-    case WaitReason::no_handler: return "no_handler";
-    case WaitReason::cancel_pending: return "cancel_pending";
+    case WaitReason::none:
+      return "none";
+    case WaitReason::ready:
+      return "ready";
+    case WaitReason::not_due:
+      return "not_due";
+    case WaitReason::backoff:
+      return "backoff";
+    case WaitReason::queue_paused:
+      return "queue_paused";
+    case WaitReason::rate_limited:
+      return "rate_limited";
+    case WaitReason::concurrency:
+      return "concurrency";
+    case WaitReason::concurrency_key:
+      return "concurrency_key";
+    case WaitReason::no_handler:
+      return "no_handler";
+    case WaitReason::cancel_pending:
+      return "cancel_pending";
   }
   return "";
 }
 
 std::string_view to_string(core::LedgerRule rule) {
   switch (rule) {
-    case core::LedgerRule::existing_live: return "existing_live";
-    case core::LedgerRule::existing_completed: return "existing_completed";
-    case core::LedgerRule::rejected: return "rejected";
-    case core::LedgerRule::fingerprint_mismatch: return "fingerprint_mismatch";
-    case core::LedgerRule::key_existing: return "key_existing";
-    case core::LedgerRule::key_conflict: return "key_conflict";
-    case core::LedgerRule::result_expired: return "result_expired";
-    case core::LedgerRule::delivery_already_claimed: return "delivery_already_claimed";
-    case core::LedgerRule::delivery_terminal: return "delivery_terminal";
-    case core::LedgerRule::repeated_completion: return "repeated_completion";
-    case core::LedgerRule::stale_version: return "stale_version";
-    case core::LedgerRule::repeated_redrive: return "repeated_redrive";
+    case core::LedgerRule::existing_live:
+      return "existing_live";
+    case core::LedgerRule::existing_completed:
+      return "existing_completed";
+    case core::LedgerRule::rejected:
+      return "rejected";
+    case core::LedgerRule::fingerprint_mismatch:
+      return "fingerprint_mismatch";
+    case core::LedgerRule::key_existing:
+      return "key_existing";
+    case core::LedgerRule::key_conflict:
+      return "key_conflict";
+    case core::LedgerRule::result_expired:
+      return "result_expired";
+    case core::LedgerRule::delivery_already_claimed:
+      return "delivery_already_claimed";
+    case core::LedgerRule::delivery_terminal:
+      return "delivery_terminal";
+    case core::LedgerRule::repeated_completion:
+      return "repeated_completion";
+    case core::LedgerRule::stale_version:
+      return "stale_version";
+    case core::LedgerRule::repeated_redrive:
+      return "repeated_redrive";
   }
   return "";
 }
 
 std::string_view to_string(core::AttemptEnd end) {
   switch (end) {
-    case core::AttemptEnd::none: return "none";
-    case core::AttemptEnd::succeeded: return "succeeded";
-    case core::AttemptEnd::failed: return "failed";
-    case core::AttemptEnd::released: return "released";
-    case core::AttemptEnd::lease_lost: return "lease_lost";
-    case core::AttemptEnd::attempt_timeout: return "attempt_timeout";
-    case core::AttemptEnd::cancelled: return "cancelled";
-    case core::AttemptEnd::timed_out: return "timed_out";
+    case core::AttemptEnd::none:
+      return "none";
+    case core::AttemptEnd::succeeded:
+      return "succeeded";
+    case core::AttemptEnd::failed:
+      return "failed";
+    case core::AttemptEnd::released:
+      return "released";
+    case core::AttemptEnd::lease_lost:
+      return "lease_lost";
+    case core::AttemptEnd::attempt_timeout:
+      return "attempt_timeout";
+    case core::AttemptEnd::cancelled:
+      return "cancelled";
+    case core::AttemptEnd::timed_out:
+      return "timed_out";
   }
   return "";
 }
@@ -91,12 +121,18 @@ void why_ready(const core::Lane& lane, Instant now, Explanation& out) {
 
 void why_waiting(const core::Execution& row, const core::Lane& lane, Instant now, Explanation& out) {
   switch (out.whereabouts) {
-    case store::Whereabouts::nowhere: return;
-    case store::Whereabouts::blocked: out.reason = WaitReason::concurrency_key; return;
-    case store::Whereabouts::ready: why_ready(lane, now, out); return;
+    case store::Whereabouts::nowhere:
+      return;
+    case store::Whereabouts::blocked:
+      out.reason = WaitReason::concurrency_key;
+      return;
+    case store::Whereabouts::ready:
+      why_ready(lane, now, out);
+      return;
     case store::Whereabouts::timer:
       out.not_before = row.scheduled_at;
-      out.reason = row.attempt > 0 && row.last_end != core::AttemptEnd::released ? WaitReason::backoff : WaitReason::not_due;
+      out.reason =
+          row.attempt > 0 && row.last_end != core::AttemptEnd::released ? WaitReason::backoff : WaitReason::not_due;
       if (row.flags & core::kNoHandler) out.reason = WaitReason::no_handler;
       return;
   }
@@ -106,21 +142,29 @@ std::string reason_words(const Explanation& out) {
   const std::string until = out.not_before ? " until " + base::format_instant(*out.not_before) : "";
   const auto& view = *out.execution;
   switch (out.reason) {
-    case WaitReason::none: return "";
-    case WaitReason::ready: return ": ready, no worker has claimed it yet";
-    case WaitReason::not_due: return ": not due" + until;
+    case WaitReason::none:
+      return "";
+    case WaitReason::ready:
+      return ": ready, no worker has claimed it yet";
+    case WaitReason::not_due:
+      return ": not due" + until;
     case WaitReason::backoff: {
       const std::string name = error_name_of(view.execution);
       return ": backing off" + until + (name.empty() ? "" : " after error " + name);
     }
-    case WaitReason::queue_paused: return ": queue " + base::printable(view.queue) + " is paused";
-    case WaitReason::rate_limited: return ": the rate limit of queue " + base::printable(view.queue) + " holds it" + until;
-    case WaitReason::concurrency: return ": queue " + base::printable(view.queue) + " is at its concurrency limit";
+    case WaitReason::queue_paused:
+      return ": queue " + base::printable(view.queue) + " is paused";
+    case WaitReason::rate_limited:
+      return ": the rate limit of queue " + base::printable(view.queue) + " holds it" + until;
+    case WaitReason::concurrency:
+      return ": queue " + base::printable(view.queue) + " is at its concurrency limit";
     case WaitReason::concurrency_key:
       return ": waits behind concurrency_key " + base::printable(view.execution.concurrency_key.value_or(""));
     case WaitReason::no_handler:
-      return ": a worker claimed it but has no handler named " + base::printable(view.execution.name) + "; offered again" + until;
-    case WaitReason::cancel_pending: return ": cancel was requested, the worker has not answered yet";
+      return ": a worker claimed it but has no handler named " + base::printable(view.execution.name) +
+             "; offered again" + until;
+    case WaitReason::cancel_pending:
+      return ": cancel was requested, the worker has not answered yet";
   }
   return "";
 }
@@ -128,7 +172,8 @@ std::string reason_words(const Explanation& out) {
 std::string summary_of(const Explanation& out) {
   if (!out.execution) return out.key ? "the key's execution is gone, the key still answers duplicates" : "not known";
   const auto& row = out.execution->execution;
-  std::string text = "execution " + row.id.to_string() + " is " + std::string(to_string(row.status)) + reason_words(out);
+  std::string text =
+      "execution " + row.id.to_string() + " is " + std::string(to_string(row.status)) + reason_words(out);
   text += " (attempt " + std::to_string(row.attempt) + " of " + std::to_string(row.max_attempts) + ")";
   std::int64_t duplicates = 0;
   for (const auto& id : out.duplicates)
@@ -163,7 +208,8 @@ Result<Explanation> Engine::explain_view(core::TenantId tenant, store::Execution
   if (row.session) {
     auto session = store.session_get(*row.session);
     if (!session) return session.error();
-    if (*session && out.lease_expires_at) out.lease_expires_at = std::max(*out.lease_expires_at, (*session)->expires_at);
+    if (*session && out.lease_expires_at)
+      out.lease_expires_at = std::max(*out.lease_expires_at, (*session)->expires_at);
   }
   auto attention = store.attention_get(row.id);
   if (!attention) return attention.error();

@@ -51,6 +51,9 @@ class Run {
   void on_stop(std::function<void()> call);
 
   // ---- for the worker ----
+  Instant next_beat{};     // guarded by the worker
+  HandlerOutcome outcome;  // set when the handler is over
+  int end_tries = 0;
   void request_stop(StopReason reason);
   std::optional<std::string> take_progress();
 
@@ -66,6 +69,9 @@ using Handler = std::function<HandlerOutcome(Run&)>;
 // Wraps a handler: call `next` to go on. The first one added is the outermost.
 using Middleware = std::function<HandlerOutcome(Run&, const Handler& next)>;
 
+// An exception out of user code becomes a failed attempt.
+HandlerOutcome call_guarded(const Handler& handler, Run& run);
+
 // Handlers by task name. Filled before the worker starts, then only read.
 class HandlerTable {
  public:
@@ -75,7 +81,7 @@ class HandlerTable {
   const Handler* find(const std::string& name) const;
   bool empty() const { return handlers_.empty(); }
 
-  // Runs the handler of the task with everything around it. An exception becomes a failed attempt.
+  // Runs the handler of the task with everything around it.
   HandlerOutcome call(Run& run) const;
 
  private:

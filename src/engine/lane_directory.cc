@@ -16,7 +16,8 @@ Result<std::vector<LaneRef>> LaneDirectory::refresh() {
   std::vector<LaneRef> changed;
   for (const auto& lane : *lanes) {
     const auto known = lanes_.find(lane.id);
-    const bool fresh = known == lanes_.end() || known->second->lane.revision < lane.revision || known->second->tenant.empty();
+    const bool fresh =
+        known == lanes_.end() || known->second->lane.revision < lane.revision || known->second->tenant.empty();
     if (fresh) changed.push_back(put(lane));
   }
   return changed;
@@ -30,7 +31,8 @@ Result<core::TenantId> LaneDirectory::tenant(std::string_view name) {
   auto found = store_.tenant_find(name);
   if (!found) return found.error();
   if (!*found)
-    return make_error(ErrorCode::TenantNotFound, "tenant " + base::printable(name) + " does not exist; create it first");
+    return make_error(ErrorCode::TenantNotFound,
+                      "tenant " + base::printable(name) + " does not exist; create it first");
   learn(**found, name);
   return **found;
 }

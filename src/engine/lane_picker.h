@@ -1,4 +1,4 @@
-// Which lanes a worker asks next: deficit round-robin over tenants, then over the lanes of a tenant, so that one
+// Which lanes a worker asks next: tenants in turn, then the lanes of a tenant in turn, so that one
 // tenant's flood leaves the others their share. Not thread-safe; no clock.
 #pragma once
 
@@ -31,7 +31,6 @@ class LanePicker {
  private:
   struct State {
     Instant held_until{};
-    std::int64_t deficit = 0;
   };
   std::vector<std::string> tenants_;
   std::vector<std::string> queues_;

@@ -14,9 +14,12 @@ constexpr std::int32_t kMaxPage = 1000;
 
 std::vector<Status> statuses_for(Verb verb) {
   switch (verb) {
-    case Verb::cancel: return {Status::queued, Status::claimed, Status::running, Status::suspended};
-    case Verb::redrive: return {Status::failed, Status::timed_out, Status::dead_lettered};
-    case Verb::discard: return {Status::dead_lettered};
+    case Verb::cancel:
+      return {Status::queued, Status::claimed, Status::running, Status::suspended};
+    case Verb::redrive:
+      return {Status::failed, Status::timed_out, Status::dead_lettered};
+    case Verb::discard:
+      return {Status::dead_lettered};
   }
   return {};
 }
@@ -53,10 +56,12 @@ void Engine::discard(std::string_view tenant, ExecutionId execution, Callback<co
 void Engine::bulk(BulkRequest request, Callback<BulkPage> done) {
   auto& filter = request.filter;
   if (filter.limit < 1 || filter.limit > kMaxPage)
-    return done(make_error(ErrorCode::InvalidArgument, "a page has 1 .. 1000 executions, not " + std::to_string(filter.limit)));
+    return done(
+        make_error(ErrorCode::InvalidArgument, "a page has 1 .. 1000 executions, not " + std::to_string(filter.limit)));
   const auto applicable = statuses_for(request.verb);
   if (filter.statuses.empty()) filter.statuses = applicable;
-  std::erase_if(filter.statuses, [&](Status s) { return std::find(applicable.begin(), applicable.end(), s) == applicable.end(); });
+  std::erase_if(filter.statuses,
+                [&](Status s) { return std::find(applicable.begin(), applicable.end(), s) == applicable.end(); });
   if (filter.statuses.empty())
     return done(make_error(ErrorCode::InvalidArgument,
                            "none of the statuses asked for can be changed by " + std::string(to_string(request.verb))));
@@ -69,11 +74,15 @@ void Engine::bulk(BulkRequest request, Callback<BulkPage> done) {
 
   std::vector<core::Operation> operations;
   for (const auto& item : page->items) switch (request.verb) {
-      case Verb::cancel: operations.emplace_back(core::ExecutionCancel{filter.tenant, item.execution}); break;
+      case Verb::cancel:
+        operations.emplace_back(core::ExecutionCancel{filter.tenant, item.execution});
+        break;
       case Verb::redrive:
         operations.emplace_back(core::ExecutionRedrive{filter.tenant, item.execution, env_.next_id<ExecutionId>()});
         break;
-      case Verb::discard: operations.emplace_back(core::ExecutionDiscard{filter.tenant, item.execution}); break;
+      case Verb::discard:
+        operations.emplace_back(core::ExecutionDiscard{filter.tenant, item.execution});
+        break;
     }
   writer_.submit_all(std::move(operations), [page, done = std::move(done)](std::vector<core::Answer> answers) {
     for (std::size_t i = 0; i < answers.size(); ++i) take_answer(page->items[i], answers[i]);
@@ -177,7 +186,8 @@ Result<core::Identity> Engine::key_get(std::string_view tenant, std::string_view
   return **std::move(found);
 }
 
-Result<std::vector<core::Identity>> Engine::key_list(std::string_view tenant, std::string_view after, std::int32_t limit) {
+Result<std::vector<core::Identity>> Engine::key_list(std::string_view tenant, std::string_view after,
+                                                     std::int32_t limit) {
   auto id = directory_.tenant(tenant);
   if (!id) return id.error();
   return env_.store.key_list(*id, after, std::clamp(limit, 1, kMaxPage));

@@ -10,8 +10,8 @@
 namespace semel::engine {
 namespace {
 
-#define SEMEL_CHECK(expression)                                   \
-  do {                                                            \
+#define SEMEL_CHECK(expression)                                        \
+  do {                                                                 \
     if (auto checked = (expression); !checked) return checked.error(); \
   } while (false)
 
@@ -32,7 +32,8 @@ Result<void> check_words(const EnqueueRequest& request) {
 }
 
 Result<void> check_times(const EnqueueRequest& request) {
-  if (request.delay && request.scheduled_at) return invalid("delay and scheduled_at exclude each other; give one of them");
+  if (request.delay && request.scheduled_at)
+    return invalid("delay and scheduled_at exclude each other; give one of them");
   if (request.delay) SEMEL_CHECK(core::validate_delay("delay", *request.delay));
   if (request.scheduled_at) SEMEL_CHECK(core::validate_scheduled_at(*request.scheduled_at));
   if (request.timeout) SEMEL_CHECK(core::validate_timeout("timeout", *request.timeout));
@@ -42,7 +43,8 @@ Result<void> check_times(const EnqueueRequest& request) {
     const auto seconds = *request.idempotency_key_ttl_seconds;
     const auto max = std::chrono::duration_cast<std::chrono::seconds>(core::kMaxKeyTtl).count();
     if (seconds < 1 || seconds > max)
-      return invalid("idempotency_key_ttl_seconds must be 1 .. " + std::to_string(max) + ", not " + std::to_string(seconds));
+      return invalid("idempotency_key_ttl_seconds must be 1 .. " + std::to_string(max) + ", not " +
+                     std::to_string(seconds));
   }
   return {};
 }
@@ -110,8 +112,7 @@ Result<core::TaskEnqueue> prepare_enqueue(EnqueueRequest& request, core::TenantI
   return operation;
 }
 
-Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides& call,
-                        const LaneEntry& lane) {
+Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides& call, const LaneEntry& lane) {
   operation.lane = lane.lane.id;
   core::RetryOverrides queue = lane.retry;
   if (lane.lane.config.max_attempts) queue.max_attempts = *lane.lane.config.max_attempts;
@@ -157,9 +158,12 @@ std::string error_json(std::string_view name, std::string_view message, const st
 Result<void> validate_lane_config(const core::LaneConfig& config) {
   if (config.retention) SEMEL_CHECK(core::validate_retention(*config.retention));
   if (config.max_attempts) SEMEL_CHECK(core::validate_max_attempts(*config.max_attempts));
-  if (config.concurrency && *config.concurrency < 1) return invalid("concurrency must be at least 1; pause the queue to stop it");
-  if (config.concurrency_per_key && *config.concurrency_per_key < 1) return invalid("concurrency_per_key must be at least 1");
-  if (config.rate_limit && (config.rate_limit->count < 1 || config.rate_limit->count > 1'000'000'000 || config.rate_limit->per.count() < 1))
+  if (config.concurrency && *config.concurrency < 1)
+    return invalid("concurrency must be at least 1; pause the queue to stop it");
+  if (config.concurrency_per_key && *config.concurrency_per_key < 1)
+    return invalid("concurrency_per_key must be at least 1");
+  if (config.rate_limit &&
+      (config.rate_limit->count < 1 || config.rate_limit->count > 1'000'000'000 || config.rate_limit->per.count() < 1))
     return invalid("rate_limit must be a count of 1 .. 1,000,000,000 per a positive time, such as \"100/sec\"");
   auto retry = core::decode_overrides(config.retry);
   if (!retry) return retry.error();

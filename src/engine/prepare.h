@@ -6,13 +6,12 @@
 
 namespace semel::engine {
 
-// Checks every field and computes fingerprints. Lane and attempts are still open: they need the queue. Moves the texts out
-// of `request`; its `retry` then holds everything the call chose, for apply_lane.
+// Checks every field and computes fingerprints. Lane and attempts are still open: they need the queue. Moves the texts
+// out of `request`; its `retry` then holds everything the call chose, for apply_lane.
 Result<core::TaskEnqueue> prepare_enqueue(EnqueueRequest& request, core::TenantId tenant, ExecutionId id, Instant now);
 
 // Fills in what the queue decides: call > queue > default.
-Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides& call,
-                        const LaneEntry& lane);
+Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides& call, const LaneEntry& lane);
 
 // `unique-` + hex SHA-256 of name, canonical args and start of the period.
 Result<std::string> unique_task_id(const EnqueueRequest& request, Instant now);

@@ -10,7 +10,8 @@ namespace {
 constexpr int kMaxFollowed = 100;
 
 Error unknown_execution(ExecutionId id) {
-  return make_error(ErrorCode::ExecutionNotFound, "execution " + id.to_string() + " does not exist (or its retention is over)");
+  return make_error(ErrorCode::ExecutionNotFound,
+                    "execution " + id.to_string() + " does not exist (or its retention is over)");
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ Result<std::vector<store::ExecutionView>> Engine::list(std::string_view tenant, 
   return env_.store.execution_list(filter);
 }
 
-void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant deadline, Callback<store::ExecutionView> done) {
+void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant deadline,
+                         Callback<store::ExecutionView> done) {
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   // Continued runs are followed to the one that holds the result.

@@ -77,7 +77,8 @@ Field instant(const char* name, std::function<void(Instant)> set) {
 }
 
 template <class Word>
-Field word(const char* name, const char* expected, std::optional<Word> (*parse)(std::string_view), std::function<void(Word)> set) {
+Field word(const char* name, const char* expected, std::optional<Word> (*parse)(std::string_view),
+           std::function<void(Word)> set) {
   return [=](const JsonValue& value) -> Result<void> {
     const auto given = value.as_string();
     const auto parsed = given ? parse(*given) : std::nullopt;
@@ -107,8 +108,9 @@ Field retry_object(core::RetryOverrides& retry) {
         {"initial_interval", duration("retry.initial_interval", [&](Duration d) { retry.initial_interval = d; })},
         {"factor", real("retry.factor", [&](double d) { retry.factor = d; })},
         {"max_interval", duration("retry.max_interval", [&](Duration d) { retry.max_interval = d; })},
-        {"max_attempts", number("retry.max_attempts",
-                                [&](std::int64_t n) { retry.max_attempts = n < 0 || n > 1'000'001 ? -1 : static_cast<int>(n); })},
+        {"max_attempts",
+         number("retry.max_attempts",
+                [&](std::int64_t n) { retry.max_attempts = n < 0 || n > 1'000'001 ? -1 : static_cast<int>(n); })},
         {"jitter", real("retry.jitter", [&](double d) { retry.jitter = d; })},
         {"non_retryable",
          [&](const JsonValue& names) -> Result<void> {
@@ -149,7 +151,11 @@ Result<EnqueueRequest> enqueue_request_from_json(std::string json) {
   const Fields fields = {
       {"name", text("name", [&](std::string v) { out.name = std::move(v); })},
       {"queue", text("queue", [&](std::string v) { out.queue = std::move(v); })},
-      {"args", [&](const JsonValue& value) -> Result<void> { out.args = value.raw(); return {}; }},
+      {"args",
+       [&](const JsonValue& value) -> Result<void> {
+         out.args = value.raw();
+         return {};
+       }},
       {"task_id", text("task_id", [&](std::string v) { out.task_id = std::move(v); })},
       {"priority", number("priority", [&](std::int64_t n) { out.priority = n; })},
       {"scheduled_at", instant("scheduled_at", [&](Instant at) { out.scheduled_at = at; })},
@@ -161,7 +167,8 @@ Result<EnqueueRequest> enqueue_request_from_json(std::string json) {
       {"concurrency_key", text("concurrency_key", [&](std::string v) { out.concurrency_key = std::move(v); })},
       {"on_duplicate", word<OnDuplicate>("on_duplicate", "return, reject or replace", on_duplicate_from_string,
                                          [&](OnDuplicate w) { out.on_duplicate = w; })},
-      {"reuse", word<Reuse>("reuse", "failed_only, never or always", reuse_from_string, [&](Reuse w) { out.reuse = w; })},
+      {"reuse",
+       word<Reuse>("reuse", "failed_only, never or always", reuse_from_string, [&](Reuse w) { out.reuse = w; })},
       {"match_args", flag("match_args", [&](bool b) { out.match_args = b; })},
       {"idempotency_key", text("idempotency_key", [&](std::string v) { out.idempotency_key = std::move(v); })},
       {"idempotency_key_ttl_seconds",

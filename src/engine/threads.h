@@ -28,34 +28,17 @@ struct RuntimeOptions {
       on_fatal;  // the store cannot be trusted any more; called once, from an engine thread
 };
 
-// Threads that sleep until something changed: one futex word, no wake-up call while nobody sleeps.
+// A thread sleeps on it until somebody rings. One sleeper; ringing costs a system call only while it sleeps.
 class Bell {
  public:
   void ring();
-  // Sleeps until ring() was called since the last return, or for `at_most`.
+  // Returns when ring() was called since the last return, or after `at_most`.
   void wait(Duration at_most);
+  // Returns when ring() was called, however long it takes. For a bell that rings once.
+  void wait_for_ring();
 
  private:
   std::atomic<std::uint32_t> state_{0};  // 0 quiet, 1 rung, 2 somebody sleeps
-};
-
-// Blocking callers of one runtime sleep on one word and are woken once per batch.
-class Answers {
- public:
-  void publish();
-  template <class Ready>
-  void wait(const Ready& ready) {
-    while (!ready()) {
-      const std::uint32_t seen = epoch_.load(std::memory_order_acquire);
-      if (ready()) return;
-      sleep(seen);
-    }
-  }
-
- private:
-  void sleep(std::uint32_t seen);
-  std::atomic<std::uint32_t> epoch_{0};
-  std::atomic<std::uint32_t> sleepers_{0};
 };
 
 class Runtime;
@@ -91,6 +74,8 @@ class Runtime {
   ClockworkStats clockwork_stats() const;
   std::optional<Error> fatal_error() const;
 
+  void clean_now();  // starts a cleanup pass
+
   // `handlers` must stay unchanged from now on. The pool must end before the runtime.
   std::unique_ptr<WorkerPool> start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options);
 
@@ -100,12 +85,11 @@ class Runtime {
   template <class T, class Call>
   Result<T> wait(Call&& call) {
     Pending<T> pending;
-    call(Callback<T>([this, &pending](Result<T> result) {
+    call(Callback<T>([&pending](Result<T> result) {
       pending.result.emplace(std::move(result));
-      pending.ready.store(true, std::memory_order_release);
-      if (!on_writer_thread()) answers().publish();
+      pending.bell.ring();
     }));
-    answers().wait([&pending] { return pending.ready.load(std::memory_order_acquire); });
+    pending.bell.wait_for_ring();
     return std::move(*pending.result);
   }
 
@@ -120,11 +104,10 @@ class Runtime {
   template <class T>
   struct Pending {
     std::optional<Result<T>> result;
-    std::atomic<bool> ready{false};
+    Bell bell;
   };
-  Answers& answers();
-  bool on_writer_thread() const;  // then the batch's own wake-up follows
 
+  friend class WorkerPool;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

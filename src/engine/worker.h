@@ -27,6 +27,7 @@ struct WorkerOptions {
   std::vector<std::string> tenants;  // empty: all
   std::vector<std::string> queues;   // empty: all
   int slots = 8;                     // handlers at once
+  int threads = 0;                   // of the handlers; 0: one per slot
   int max_unconfirmed = 256;         // handlers that ended, outcome not durable yet
   int max_prefetch = 1000;           // claimed before a slot is free; adapts to how long handlers take
   Duration lease{30'000'000};
@@ -78,64 +79,85 @@ class Worker {
   void drain();
   // Tell running handlers to stop.
   void cancel_running();
-  // Forget handlers that did not end; their leases expire.
-  void abandon();
   void close_session();
   bool drained() const;  // nothing claimed, running or unconfirmed
   bool closed() const;
+  bool quiet() const;  // no operation of this worker is under way
 
   WorkerStats stats() const;
   std::function<void()> wake;  // set before use: step has something to do; from any thread
 
  private:
   enum class SessionState : std::uint8_t { none, opening, open, closing, closed };
-  struct Claim {
-    int left = 0;
-    bool answered = false;
-  };
 
-  void open_session(Instant now);
-  void session_opened(SessionId session, core::Answer answer, Instant asked_at);
-  void session_lost(const char* why);  // mutex_ held
-  void claim_more(Instant now);
-  void claim_alone(Instant now);
-  int wanted(Instant now) const;
-  void claimed(ClaimId id, std::vector<core::TaskClaim::Want> wants, bool alone, Instant asked_at, core::Answer answer);
-  void release_unknown(std::vector<RunRef> runs);
-  void send_release(RunRef run, Duration delay, bool no_handler);
-  void send_end(RunRef run, HandlerOutcome outcome, int tries);
-  void ended(RunRef run, const HandlerOutcome& outcome, int tries, core::Answer answer);
-  void forget(const RunRef& run);  // mutex_ held
-  void observe_duration(Duration took, std::size_t bytes);
-  void beat_runs(Instant now);
-  void poke();
+  // Each of these expects mutex_ to be held and collects what is to be done without it.
+  struct Todo {
+    std::vector<RunRef> start;
+    std::vector<RunRef> release;
+    std::vector<std::pair<RunRef, StopReason>> stop;
+    std::vector<core::Operation> forget;
+    std::optional<core::SessionOpen> open;
+    std::optional<core::TaskClaim> claim;
+    std::vector<RunRef> end;
+  };
+  void plan_session(Instant now, Todo& todo);
+  void plan_claim(Instant now, Todo& todo);
+  bool plan_alone(Instant now, Todo& todo);
+  void plan_dispatch(Todo& todo);
+  void lose_session(Todo& todo);
+  void forget(const Run& run);
+  int wanted() const;
+  Instant next_step(Instant now) const;
+
+  void carry_out(Todo todo);
+  void send_claim(core::TaskClaim claim);
+  void session_opened(SessionId session, core::Answer answer);
+  void session_renewed(SessionId session, core::Answer answer);
+  void claimed(const core::TaskClaim& claim, Instant asked_at, core::Answer answer);
+  void take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo);
+  void send_release(const RunRef& run);
+  void send_end(const RunRef& run);
+  void ended(const RunRef& run, core::Answer answer);
+  void beaten(const RunRef& run, core::Answer answer);
+  void count_end(const Run& run, const core::EndAnswer& answer);
+  Instant store_now() const;
+  void submit(core::Operation operation, Writer::Done done);
+  void poke() const;
 
   Engine& engine_;
   Env& env_;
   const HandlerTable& handlers_;
   Executor& executor_;
-  WorkerOptions options_;
+  const WorkerOptions options_;
 
   mutable std::mutex mutex_;
   LanePicker lanes_;
   SessionState session_state_ = SessionState::none;
   SessionId session_;
   Instant session_expires_{};
-  Instant renew_at_{};
+  Instant renew_at_ = kEndOfTime;
   Instant open_at_{};
   bool renewing_ = false;
+
   std::unordered_map<ExecutionId, RunRef> runs_;  // claimed and not yet confirmed
-  std::unordered_map<ClaimId, Claim> claims_;
+  std::deque<RunRef> buffer_;                     // of these: not handed to the executor yet
+  std::size_t in_executor_ = 0;                   // handed over, not ended
+  std::size_t running_ = 0;
+  std::size_t unconfirmed_ = 0;
+  std::deque<std::pair<Instant, RunRef>> retry_ends_;
+  std::unordered_map<ClaimId, int> claims_;  // executions of a claim not yet confirmed
   std::vector<ClaimId> forgettable_;
-  std::deque<std::pair<Instant, std::pair<RunRef, HandlerOutcome>>> retry_ends_;
+
+  int under_way_ = 0;  // operations whose answer has not come
   bool claiming_ = false;
-  bool alone_running_ = false;
-  bool alone_waiting_ = false;
-  Instant alone_seen_{};
-  Instant alone_rest_until_{};
-  Instant claim_at_{};
   bool draining_ = false;
-  double mean_micros_ = 0;
+  Instant claim_at_{};
+  bool alone_running_ = false;
+  std::vector<core::LaneId> alone_lanes_;
+  Instant alone_since_{};
+  Instant alone_rest_until_{};
+
+  double mean_micros_ = -1;  // of a handler; negative: none measured
   double mean_bytes_ = 256;
   double claim_micros_ = 1000;
   WorkerStats stats_;

@@ -30,11 +30,11 @@ struct Writer::Item {
 struct Writer::Line {
   explicit Line(bool is_slow) : slow(is_slow) {}
   const bool slow;
-  Items current;               // the batch under way; kept until its outcome is known
-  std::deque<Items> pending;   // halves of a batch that raised; before anything new
+  Items current;              // the batch under way; kept until its outcome is known
+  std::deque<Items> pending;  // halves of a batch that raised; before anything new
   store::Batch batch;
   int tries = 0;
-  bool unknown = false;        // an apply of this batch may have committed
+  bool unknown = false;  // an apply of this batch may have committed
   Instant unknown_since{};
   Instant retry_at{};
   Instant last_now{};
@@ -47,8 +47,8 @@ constexpr std::size_t kNotesPerOperation = 1000;
 constexpr std::size_t kCompactAfter = 8192;
 
 Error overloaded(std::size_t queued) {
-  return make_error(ErrorCode::Overloaded,
-                    "the writer's queue is full (" + std::to_string(queued) + " operations wait); repeat after a pause");
+  return make_error(ErrorCode::Overloaded, "the writer's queue is full (" + std::to_string(queued) +
+                                               " operations wait); repeat after a pause");
 }
 
 #if defined(SEMEL_MUTANT_ACK_BEFORE_COMMIT)
@@ -102,7 +102,8 @@ std::optional<Error> Writer::refusal_for(std::size_t count, std::size_t bytes, b
   if (internal) return internal_refusal_;
   if (refusal_) return refusal_;
   const std::size_t queued = incoming_.size() - incoming_head_;
-  if (queued + count > options_.max_queued || incoming_bytes_ + bytes > options_.max_queued_bytes) return overloaded(queued);
+  if (queued + count > options_.max_queued || incoming_bytes_ + bytes > options_.max_queued_bytes)
+    return overloaded(queued);
   return std::nullopt;
 }
 
@@ -194,11 +195,13 @@ bool Writer::take_batch(Line& line, Instant now) {
 // Counts of suppressed duplicates ride along once their time has come: no duplicate pays a commit of its own.
 void Writer::add_ledger(Line& line, Instant now) {
   if (notes_.empty() || now < notes_due_) return;
-  const bool alone = !line.current.empty() && std::holds_alternative<core::EnqueueWithin>(line.current.front()->operation);
+  const bool alone =
+      !line.current.empty() && std::holds_alternative<core::EnqueueWithin>(line.current.front()->operation);
   if (alone || (!line.current.empty() && options_.max_batch == 1)) return;
   core::LedgerAdd add;
   const std::size_t count = std::min(notes_.size(), kNotesPerOperation);
-  add.notes.assign(std::make_move_iterator(notes_.begin()), std::make_move_iterator(notes_.begin() + static_cast<std::ptrdiff_t>(count)));
+  add.notes.assign(std::make_move_iterator(notes_.begin()),
+                   std::make_move_iterator(notes_.begin() + static_cast<std::ptrdiff_t>(count)));
   notes_.erase(notes_.begin(), notes_.begin() + static_cast<std::ptrdiff_t>(count));
   if (notes_.empty()) notes_due_ = kEndOfTime;
   auto item = take_spare();
@@ -221,7 +224,8 @@ Instant Writer::run(Line& line, store::Store& store, Instant now) {
   batch.rows_written = 0;
 #if defined(SEMEL_MUTANT_ACK_BEFORE_COMMIT)
   for (auto& item : line.current)
-    if (auto early = premature_answer(item->operation); early && (item->done || item->group)) answer(*item, std::move(*early));
+    if (auto early = premature_answer(item->operation); early && (item->done || item->group))
+      answer(*item, std::move(*early));
   if (hooks_.answered) hooks_.answered();
 #endif
   SEMEL_FP("writer.before_apply");
@@ -234,9 +238,12 @@ Instant Writer::run(Line& line, store::Store& store, Instant now) {
 void Writer::settle(Line& line, store::Applied applied, Instant now) {
   using Kind = store::Applied::Kind;
   switch (applied.kind) {
-    case Kind::committed: return committed(line, now);
-    case Kind::fatal: return stop_for_good(line, applied.error);
-    case Kind::halve: return split(line, applied.error);
+    case Kind::committed:
+      return committed(line, now);
+    case Kind::fatal:
+      return stop_for_good(line, applied.error);
+    case Kind::halve:
+      return split(line, applied.error);
     case Kind::unknown:
       if (!line.unknown) line.unknown_since = now;
       line.unknown = line.batch.recheck = true;
@@ -245,10 +252,13 @@ void Writer::settle(Line& line, store::Applied applied, Instant now) {
         ++stats_.unknown_commits;
       }
       return again(line, applied.error, now);
-    case Kind::retry: return again(line, applied.error, now);
-    case Kind::locked: return line.unknown ? again(line, applied.error, now) : locked(line, applied.error, now);
+    case Kind::retry:
+      return again(line, applied.error, now);
+    case Kind::locked:
+      return line.unknown ? again(line, applied.error, now) : locked(line, applied.error, now);
     // A store that cannot be reached does not tell what became of an earlier commit.
-    case Kind::unavailable: return line.unknown ? again(line, applied.error, now) : fail(line, applied.error);
+    case Kind::unavailable:
+      return line.unknown ? again(line, applied.error, now) : fail(line, applied.error);
   }
 }
 
@@ -285,15 +295,17 @@ void Writer::again(Line& line, const Error& error, Instant now) {
   }
   if (line.unknown) {
     if (now - line.unknown_since >= options_.unknown_patience)
-      return fail(line, make_error(ErrorCode::UnknownCommit,
-                                   "the store did not tell whether the write happened (" + error.message +
-                                       "); repeat the same request, its answer tells"));
+      return fail(line, make_error(ErrorCode::UnknownCommit, "the store did not tell whether the write happened (" +
+                                                                 error.message +
+                                                                 "); repeat the same request, its answer tells"));
   } else if (line.tries >= options_.max_tries) {
     return fail(line, error);
   }
   const int doublings = std::min(line.tries - 1, 16);
-  const auto pause = std::min<std::int64_t>(options_.retry_pause.count() << doublings, options_.max_retry_pause.count());
-  const auto jittered = pause / 2 + static_cast<std::int64_t>(env_.random.below(static_cast<std::uint64_t>(pause / 2 + 1)));
+  const auto pause =
+      std::min<std::int64_t>(options_.retry_pause.count() << doublings, options_.max_retry_pause.count());
+  const auto jittered =
+      pause / 2 + static_cast<std::int64_t>(env_.random.below(static_cast<std::uint64_t>(pause / 2 + 1)));
   line.retry_at = add_saturated(now, Duration{jittered});
 }
 

@@ -103,7 +103,7 @@ class Writer {
   using Items = std::vector<std::unique_ptr<Item>>;
 
   bool admit(std::span<core::Operation> operations, Done* done, std::shared_ptr<Group> group, bool internal);
-  std::unique_ptr<Item> take_spare();  // mutex_ held
+  std::unique_ptr<Item> take_spare();                                                           // mutex_ held
   std::optional<Error> refusal_for(std::size_t count, std::size_t bytes, bool internal) const;  // mutex_ held
 
   bool take_batch(Line& line, Instant now);

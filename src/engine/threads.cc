@@ -1,0 +1,350 @@
+#include "engine/threads.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <ctime>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/inline_runs.h"
+#include "engine/threads_handlers.h"
+
+namespace semel::engine {
+namespace {
+
+constexpr Duration kLongestNap{1'000'000};  // nobody sleeps longer than a lost wake-up may cost
+constexpr Duration kDrainPatience{10'000'000};
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
+  static_assert(sizeof(word) == sizeof(std::uint32_t));
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, timeout,
+                 nullptr, 0);
+}
+
+Error shutting_down() { return make_error(ErrorCode::ShuttingDown, "the engine is stopping; repeat on another one"); }
+
+}  // namespace
+
+void Bell::ring() {
+  if (state_.exchange(1) == 2) futex(state_, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void Bell::wait(Duration at_most) {
+  std::uint32_t quiet = 0;
+  if (at_most.count() > 0 && state_.compare_exchange_strong(quiet, 2)) {
+    const timespec timeout{static_cast<time_t>(at_most.count() / 1'000'000),
+                           static_cast<long>(at_most.count() % 1'000'000 * 1000)};
+    futex(state_, FUTEX_WAIT, 2, &timeout);
+  }
+  state_.store(0);
+}
+
+void Bell::wait_for_ring() {
+  std::uint32_t quiet = 0;
+  state_.compare_exchange_strong(quiet, 2);
+  while (state_.load() != 1) futex(state_, FUTEX_WAIT, 2, nullptr);
+}
+
+// Workers as one thread sees them: stepped under a lock, so that a removed one is never stepped again.
+class WorkerList {
+ public:
+  void add(Worker* worker) {
+    std::lock_guard lock(mutex_);
+    workers_.push_back({worker, Instant{}});
+  }
+  void remove(Worker* worker) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(workers_, [worker](const Entry& entry) { return entry.worker == worker; });
+  }
+  template <class Step>
+  Instant step_all(Instant now, Step step) {
+    std::lock_guard lock(mutex_);
+    Instant next = kEndOfTime;
+    for (auto& entry : workers_) next = std::min(next, step(*entry.worker, entry.due, now));
+    return next;
+  }
+
+ private:
+  struct Entry {
+    Worker* worker;
+    Instant due;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> workers_;
+};
+
+struct Runtime::Impl {
+  Impl(std::unique_ptr<store::Store> opened, RuntimeOptions chosen)
+      : options(std::move(chosen)),
+        store(std::move(opened)),
+        ids(random),
+        writer(env(), options.writer),
+        engine(env(), writer),
+        clockwork(engine, options.clockwork),
+        inline_runs(engine) {}
+
+  Env env() {
+    base::LogSink& log = options.log ? *options.log : base::null_log();
+    return Env{*store, local_clock, monotonic, random, log, ids};
+  }
+
+  void start();
+  void stop();
+  void writer_main();
+  void slow_main();
+  void clockwork_main();
+  void heartbeat_main();
+  void published(const store::Wakes& wakes);
+  void on_fatal(const Error& error);
+  Duration nap(Instant next, Instant now) const { return std::clamp(next - now, Duration{0}, kLongestNap); }
+  Instant now() { return store->clock().now(); }
+
+  RuntimeOptions options;
+  std::unique_ptr<store::Store> store;
+  base::SystemClock local_clock;
+  base::SystemMonotonic monotonic;
+  base::SystemRandom random;
+  base::IdSource ids;
+  Writer writer;
+  Engine engine;
+  Clockwork clockwork;
+  InlineRuns inline_runs;
+
+  WorkerList stepped, polled, beating, noted;
+  Bell writer_bell, slow_bell, clockwork_bell, heartbeat_bell, stop_bell;
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> somebody_waits{false};  // a stopping pool or the stopping runtime looks after every batch
+  std::mutex stop_mutex;
+  bool stopped = false;
+  mutable std::mutex fatal_mutex;
+  std::optional<Error> fatal;
+  std::vector<std::thread> threads;
+};
+
+void Runtime::Impl::start() {
+  WriterHooks hooks;
+  hooks.wake = [this] { writer_bell.ring(); };
+  hooks.wake_slow = [this] { slow_bell.ring(); };
+  hooks.published = [this](const store::Wakes& wakes) { published(wakes); };
+  hooks.answered = [this] {
+    if (somebody_waits.load(std::memory_order_relaxed)) stop_bell.ring();
+  };
+  hooks.fatal = [this](const Error& error) { on_fatal(error); };
+  writer.set_hooks(std::move(hooks));
+  engine.wake = [this] { clockwork_bell.ring(); };
+  engine.lane_changed = [this](core::LaneId lane) { clockwork.promote(lane); };
+  clockwork.wake = [this] { clockwork_bell.ring(); };
+  threads.emplace_back([this] { writer_main(); });
+  if (store->slow_lane() != nullptr) threads.emplace_back([this] { slow_main(); });
+  threads.emplace_back([this] { clockwork_main(); });
+  threads.emplace_back([this] { heartbeat_main(); });
+}
+
+void Runtime::Impl::published(const store::Wakes& wakes) {
+  engine.note_wakes(wakes);
+  clockwork.note_wakes(wakes);
+  noted.step_all(Instant{}, [&](Worker& worker, Instant&, Instant) {
+    worker.note_wakes(wakes);
+    return kEndOfTime;
+  });
+}
+
+void Runtime::Impl::on_fatal(const Error& error) {
+  {
+    std::lock_guard lock(fatal_mutex);
+    fatal = error;
+  }
+  options.log ? options.log->write(base::LogLevel::error, "the store failed for good", {{"error", error.message}})
+              : void();
+  engine.stop(error);
+  if (options.on_fatal) options.on_fatal(error);
+}
+
+// Workers are stepped here: between the commit that made work ready and the claim that takes it no other thread has to
+// wake.
+void Runtime::Impl::writer_main() {
+  while (!stopping.load()) {
+    const Instant at = now();
+    Instant next = writer.step(at);
+    next =
+        std::min(next, stepped.step_all(at, [](Worker& worker, Instant&, Instant when) { return worker.step(when); }));
+    if (next > at) writer_bell.wait(nap(next, at));
+  }
+}
+
+void Runtime::Impl::slow_main() {
+  while (!stopping.load()) {
+    const Instant at = now();
+    slow_bell.wait(nap(writer.slow_step(at), at));
+  }
+}
+
+void Runtime::Impl::clockwork_main() {
+  while (!stopping.load()) {
+    const Instant at = now();
+    Instant next = engine.step(at);
+    if (options.clockwork_runs) next = std::min(next, clockwork.step(at));
+    next = std::min(next, polled.step_all(at, [](Worker& worker, Instant& due, Instant when) {
+      if (when >= due) due = worker.poll(when);
+      return due;
+    }));
+    clockwork_bell.wait(nap(next, at));
+  }
+}
+
+void Runtime::Impl::heartbeat_main() {
+  while (!stopping.load()) {
+    const Instant at = now();
+    Instant next = beating.step_all(at, [](Worker& worker, Instant&, Instant when) { return worker.heartbeat(when); });
+    next = std::min(next, inline_runs.step(at));
+    heartbeat_bell.wait(nap(next, at));
+  }
+}
+
+void Runtime::Impl::stop() {
+  std::lock_guard lock(stop_mutex);
+  if (std::exchange(stopped, true)) return;
+  somebody_waits = true;
+  writer.refuse(shutting_down());
+  engine.stop(shutting_down());
+  clockwork.stop();
+  inline_runs.stop_all();
+  writer.flush_ledger();
+  const Instant deadline = add_saturated(now(), kDrainPatience);
+  while (now() < deadline && !(clockwork.quiet() && writer.idle())) stop_bell.wait(Duration{5'000});
+  writer.refuse_all(shutting_down());
+  stopping = true;
+  for (Bell* bell : {&writer_bell, &slow_bell, &clockwork_bell, &heartbeat_bell}) bell->ring();
+  for (auto& thread : threads) thread.join();
+  threads.clear();
+}
+
+// ---- runtime --------------------------------------------------------------------------------------------------------
+
+Runtime::Runtime(std::unique_ptr<store::Store> store, RuntimeOptions options)
+    : impl_(std::make_unique<Impl>(std::move(store), std::move(options))) {
+  impl_->start();
+}
+
+Runtime::~Runtime() { stop(); }
+
+void Runtime::stop() { impl_->stop(); }
+Engine& Runtime::engine() { return impl_->engine; }
+store::Store& Runtime::store() { return *impl_->store; }
+WriterStats Runtime::writer_stats() const { return impl_->writer.stats(); }
+ClockworkStats Runtime::clockwork_stats() const { return impl_->clockwork.stats(); }
+void Runtime::clean_now() { impl_->clockwork.clean_now(); }
+
+std::optional<Error> Runtime::fatal_error() const {
+  std::lock_guard lock(impl_->fatal_mutex);
+  return impl_->fatal;
+}
+
+Result<DeliverOutcome> Runtime::deliver(DeliverRequest request, const Handler& handler) {
+  const std::string tenant = request.tenant;
+  const std::string worker = request.worker;
+  const Duration lease = request.lease;
+  auto delivered = wait<DeliverOutcome>([&](auto done) { engine().deliver(std::move(request), std::move(done)); });
+  if (!delivered || delivered->outcome != core::DeliveryOutcome::claimed) return delivered;
+  auto run = std::make_shared<Run>();
+  run->task = delivered->execution;
+  run->started_at = impl_->now();
+  impl_->inline_runs.add(run, lease, run->started_at);
+  impl_->heartbeat_bell.ring();
+  HandlerOutcome outcome = call_guarded(handler, *run);
+  impl_->inline_runs.remove(*run);
+  const ExecutionId id = run->task.execution.id;
+  const std::int32_t version = run->task.execution.version;
+  Result<core::EndAnswer> ended = wait<core::EndAnswer>([&](auto done) {
+    switch (outcome.kind) {
+      case HandlerOutcome::Kind::succeeded:
+        return engine().complete({id, version, std::move(outcome.result), run->task.payload.encoding}, std::move(done));
+      case HandlerOutcome::Kind::released:
+        return engine().release({id, version, outcome.next_delay.value_or(Duration{0}), false}, std::move(done));
+      case HandlerOutcome::Kind::failed:
+      case HandlerOutcome::Kind::cancelled:
+        return engine().fail({id, version, outcome.error_name, outcome.error_message, outcome.error_details,
+                              outcome.retryable, outcome.next_delay, outcome.kind == HandlerOutcome::Kind::cancelled},
+                             std::move(done));
+    }
+  });
+  if (!ended) return ended.error();
+  auto row = engine().get(tenant, id);
+  if (row) delivered->execution = *std::move(row);
+  else delivered->execution.execution.status = ended->status;  // its queue keeps nothing
+  return delivered;
+}
+
+// ---- worker pool ----------------------------------------------------------------------------------------------------
+
+struct WorkerPool::Impl {
+  Impl(Runtime::Impl& owner, std::shared_ptr<HandlerTable> table, const WorkerOptions& options)
+      : runtime(owner),
+        handlers(std::move(table)),
+        pool(handlers, owner.store->clock(), options.threads > 0 ? options.threads : options.slots),
+        worker(owner.engine, *handlers, pool, options) {}
+  bool wait_until(Duration patience, bool (Worker::*state)() const);
+
+  Runtime::Impl& runtime;
+  std::shared_ptr<HandlerTable> handlers;
+  HandlerPool pool;
+  Worker worker;
+  std::mutex mutex;
+  bool stopped = false;
+};
+
+std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options) {
+  handlers->seal();
+  auto pool = std::make_unique<WorkerPool::Impl>(*impl_, std::move(handlers), options);
+  Worker* worker = &pool->worker;
+  worker->wake = [runtime = impl_.get()] { runtime->writer_bell.ring(); };
+  pool->pool.run_for(*worker);
+  for (WorkerList* list : {&impl_->noted, &impl_->stepped, &impl_->polled, &impl_->beating}) list->add(worker);
+  for (Bell* bell : {&impl_->writer_bell, &impl_->clockwork_bell, &impl_->heartbeat_bell}) bell->ring();
+  return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(pool)));
+}
+
+WorkerPool::WorkerPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WorkerPool::~WorkerPool() { stop(); }
+WorkerStats WorkerPool::stats() const { return impl_->worker.stats(); }
+Worker& WorkerPool::worker() { return impl_->worker; }
+
+bool WorkerPool::Impl::wait_until(Duration patience, bool (Worker::*state)() const) {
+  const Instant deadline = add_saturated(runtime.now(), patience);
+  while (!(worker.*state)()) {
+    if (runtime.now() >= deadline) return false;
+    runtime.stop_bell.wait(Duration{5'000});
+  }
+  return true;
+}
+
+void WorkerPool::stop(Duration grace) {
+  std::lock_guard lock(impl_->mutex);
+  if (std::exchange(impl_->stopped, true)) return;
+  auto& runtime = impl_->runtime;
+  runtime.somebody_waits = true;
+  impl_->worker.drain();
+  if (!impl_->wait_until(grace, &Worker::drained)) {
+    impl_->worker.cancel_running();
+    impl_->wait_until(grace / 6, &Worker::drained);
+  }
+  impl_->worker.close_session();
+  impl_->wait_until(Duration{2'000'000}, &Worker::closed);
+  impl_->pool.close();
+  for (WorkerList* list : {&runtime.noted, &runtime.stepped, &runtime.polled, &runtime.beating})
+    list->remove(&impl_->worker);
+  // Answers still under way would find the worker gone.
+  const Instant deadline = add_saturated(runtime.now(), kDrainPatience);
+  while (runtime.now() < deadline && !impl_->worker.quiet()) runtime.stop_bell.wait(Duration{5'000});
+  runtime.somebody_waits = false;
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,383 @@
+// Session, claims and heartbeats of a worker.
+#include "engine/worker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/failpoint.h"
+
+namespace semel::engine {
+namespace {
+
+constexpr Duration kPauseAfterError{200'000};
+constexpr Duration kBeatStep{1'000'000};
+constexpr double kWorkAheadMicros = 1000;  // about a millisecond of expected work is claimed ahead
+constexpr double kMaxClaimMicros = 20'000;
+constexpr double kMaxAheadBytes = 16 << 20;
+// A busy worker makes room for a task that must run alone, but not for ever.
+constexpr Duration kAlonePatience{1'000'000};
+constexpr Duration kAloneHoldBack{2'000'000};
+constexpr Duration kAloneRest{10'000'000};
+
+bool outcome_unknown(const Error& error) { return error.code == ErrorCode::UnknownCommit; }
+
+}  // namespace
+
+Worker::Worker(Engine& engine, const HandlerTable& handlers, Executor& executor, WorkerOptions options)
+    : engine_(engine),
+      env_(engine.env()),
+      handlers_(handlers),
+      executor_(executor),
+      options_(std::move(options)),
+      lanes_(options_.tenants, options_.queues) {}
+
+Worker::~Worker() = default;
+
+Instant Worker::store_now() const { return env_.store.clock().now(); }
+
+void Worker::poke() const {
+  if (wake) wake();
+}
+
+// Every answer finds the worker alive: it is not destroyed before it is quiet.
+void Worker::submit(core::Operation operation, Writer::Done done) {
+  {
+    std::lock_guard lock(mutex_);
+    ++under_way_;
+  }
+  engine_.writer().submit_internal(std::move(operation), [this, done = std::move(done)](core::Answer answer) {
+    if (done) done(std::move(answer));
+    std::lock_guard lock(mutex_);
+    --under_way_;
+  });
+}
+
+bool Worker::quiet() const {
+  std::lock_guard lock(mutex_);
+  return under_way_ == 0;
+}
+
+// ---- step -----------------------------------------------------------------------------------------------------------
+
+Instant Worker::step(Instant now) {
+  Todo todo;
+  Instant next;
+  {
+    std::lock_guard lock(mutex_);
+    plan_session(now, todo);
+    while (!retry_ends_.empty() && retry_ends_.front().first <= now) {
+      todo.end.push_back(std::move(retry_ends_.front().second));
+      retry_ends_.pop_front();
+      ++under_way_;
+    }
+    plan_dispatch(todo);
+    plan_claim(now, todo);
+    next = next_step(now);
+  }
+  carry_out(std::move(todo));
+  return next;
+}
+
+Instant Worker::next_step(Instant now) const {
+  Instant next = lanes_.next_release(now);
+  if (session_state_ == SessionState::none && !draining_) next = std::min(next, open_at_);
+  if (!retry_ends_.empty()) next = std::min(next, retry_ends_.front().first);
+  if (claim_at_ > now) next = std::min(next, claim_at_);
+  return next;
+}
+
+void Worker::carry_out(Todo todo) {
+  for (auto& [run, reason] : todo.stop) run->request_stop(reason);
+  for (auto& run : todo.release) send_release(run);
+  for (auto& run : todo.end) send_end(run);
+  if (todo.open) {
+    const SessionId session = todo.open->session;
+    submit(*std::move(todo.open), [this, session](core::Answer answer) { session_opened(session, std::move(answer)); });
+  }
+  for (auto& operation : todo.forget) submit(std::move(operation), nullptr);
+  if (todo.claim) send_claim(*std::move(todo.claim));
+  if (!todo.start.empty()) executor_.start(std::move(todo.start));
+}
+
+// ---- session --------------------------------------------------------------------------------------------------------
+
+void Worker::plan_session(Instant now, Todo& todo) {
+  if (session_state_ != SessionState::none || draining_ || now < open_at_) return;
+  session_state_ = SessionState::opening;
+  session_ = env_.next_id<SessionId>();
+  todo.open = core::SessionOpen{session_, options_.name, options_.lease};
+}
+
+void Worker::session_opened(SessionId session, core::Answer answer) {
+  const Instant now = store_now();
+  {
+    std::lock_guard lock(mutex_);
+    if (session != session_ || session_state_ != SessionState::opening) return;
+    const auto* opened = std::get_if<core::SessionAnswer>(&answer);
+    if (opened == nullptr) {
+      session_state_ = SessionState::none;
+      open_at_ = add_saturated(now, kPauseAfterError);
+    } else {
+      session_state_ = SessionState::open;
+      session_expires_ = opened->expires_at;
+      renew_at_ = add_saturated(now, options_.lease / 3);
+    }
+  }
+  if (const auto* error = std::get_if<Error>(&answer))
+    env_.log.write(base::LogLevel::warn, "worker session not opened",
+                   {{"worker", options_.name}, {"error", error->message}});
+  poke();
+}
+
+// Everything this session held may belong to somebody else by now: nothing of it is started, running handlers are told.
+void Worker::lose_session(Todo& todo) {
+  session_state_ = SessionState::none;
+  renew_at_ = kEndOfTime;
+  open_at_ = Instant{};
+  for (auto& [id, run] : runs_) todo.stop.emplace_back(run, StopReason::lease_lost);
+  for (const auto& run : buffer_) {
+    ++stats_.lease_lost;
+    forget(*run);
+  }
+  buffer_.clear();
+}
+
+void Worker::session_renewed(SessionId session, core::Answer answer) {
+  const Instant now = store_now();
+  Todo todo;
+  bool lost = false;
+  {
+    std::lock_guard lock(mutex_);
+    renewing_ = false;
+    if (session != session_ || session_state_ != SessionState::open) return;
+    if (const auto* renewed = std::get_if<core::SessionAnswer>(&answer)) {
+      session_expires_ = renewed->expires_at;
+      renew_at_ = add_saturated(now, options_.lease / 3);
+    } else if (std::get<Error>(answer).code == ErrorCode::LeaseLost) {
+      lose_session(todo);
+      lost = true;
+    } else {
+      renew_at_ = add_saturated(now, std::min<Duration>(options_.lease / 10, kPauseAfterError));
+    }
+  }
+  if (lost) env_.log.write(base::LogLevel::error, "worker session lost", {{"worker", options_.name}});
+  carry_out(std::move(todo));
+  poke();
+}
+
+Instant Worker::heartbeat(Instant now) {
+  Todo todo;
+  std::optional<core::SessionRenew> renew;
+  std::vector<RunRef> beat;
+  Instant next;
+  {
+    std::lock_guard lock(mutex_);
+    if (session_state_ == SessionState::open && now >= session_expires_) {
+      env_.log.write(base::LogLevel::error, "worker session expired before it could be renewed",
+                     {{"worker", options_.name}});
+      lose_session(todo);
+    }
+    if (session_state_ == SessionState::open && now >= renew_at_ && !renewing_) {
+      renewing_ = true;
+      renew = core::SessionRenew{session_, options_.lease};
+    }
+    for (auto& [id, run] : runs_) {
+      if (run->started_at == Instant{} || now < run->next_beat || run->stop_reason() == StopReason::lease_lost)
+        continue;
+      run->next_beat = add_saturated(now, options_.lease / 3);
+      beat.push_back(run);
+    }
+    next = renewing_ ? add_saturated(now, kBeatStep) : renew_at_;
+    if (running_ > 0) next = std::min(next, add_saturated(now, std::min<Duration>(kBeatStep, options_.lease / 6)));
+    if (session_state_ == SessionState::none || session_state_ == SessionState::opening)
+      next = std::min(next, add_saturated(now, kBeatStep));
+  }
+  carry_out(std::move(todo));
+  if (renew)
+    submit(*renew,
+           [this, session = renew->session](core::Answer answer) { session_renewed(session, std::move(answer)); });
+  for (auto& run : beat) {
+    const auto& row = run->task.execution;
+    submit(core::TaskHeartbeat{row.id, row.version, options_.lease, run->take_progress()},
+           [this, run](core::Answer answer) { beaten(run, std::move(answer)); });
+  }
+  return next;
+}
+
+void Worker::beaten(const RunRef& run, core::Answer answer) {
+  if (const auto* beat = std::get_if<core::HeartbeatAnswer>(&answer)) {
+    if (beat->cancel_requested) run->request_stop(StopReason::cancelled);
+    return;
+  }
+  const auto code = std::get<Error>(answer).code;
+  if (code != ErrorCode::LeaseLost && code != ErrorCode::ExecutionNotFound) return;
+  std::lock_guard lock(mutex_);
+  // A refused heartbeat of an attempt that ended meanwhile says nothing.
+  const auto it = runs_.find(run->task.execution.id);
+  if (it != runs_.end() && it->second == run) run->request_stop(StopReason::lease_lost);
+}
+
+// ---- claims ---------------------------------------------------------------------------------------------------------
+
+// How many to claim: free slots and what the handlers will have done by the time the claim is answered, but not little
+// by little.
+int Worker::wanted() const {
+  const int slots = options_.slots;
+  double ahead = 0;
+  if (mean_micros_ >= 0) {
+    ahead = slots * (kWorkAheadMicros + claim_micros_) / std::max(mean_micros_, 1.0);
+    ahead = std::min({ahead, static_cast<double>(options_.max_prefetch), kMaxAheadBytes / std::max(mean_bytes_, 1.0)});
+  }
+  const int free = std::max(0, slots - static_cast<int>(in_executor_));
+  const int target = free + static_cast<int>(ahead);
+  const int missing = target - static_cast<int>(buffer_.size());
+  return missing * 2 >= target ? std::max(0, missing) : 0;
+}
+
+void Worker::plan_claim(Instant now, Todo& todo) {
+  if (session_state_ != SessionState::open || draining_ || claiming_ || now < claim_at_ || alone_running_) return;
+  if (plan_alone(now, todo)) return;
+  if (!lanes_.any_ready()) return;
+  const int limit = std::min(wanted(), 1000);
+  if (limit == 0) return;
+  auto lanes = lanes_.pick(engine_.directory(), limit, now);
+  if (lanes.empty()) return;
+  core::TaskClaim claim;
+  claim.id = env_.next_id<ClaimId>();
+  claim.session = session_;
+  claim.worker = options_.name;
+  claim.lease = options_.lease;
+  claim.lanes = std::move(lanes);
+  todo.claim = std::move(claim);
+  claiming_ = true;
+  if (!forgettable_.empty()) todo.forget.emplace_back(core::LeaseForget{std::exchange(forgettable_, {})});
+}
+
+// A task that took a worker down is claimed when nothing else runs here. True: claim nothing else now.
+bool Worker::plan_alone(Instant now, Todo& todo) {
+  if (alone_lanes_.empty() || now < alone_rest_until_) return false;
+  if (!runs_.empty()) {
+    if (now < alone_since_ + kAlonePatience) return false;
+    if (now < alone_since_ + kAlonePatience + kAloneHoldBack) return true;
+    alone_rest_until_ = add_saturated(now, kAloneRest);
+    alone_lanes_.clear();
+    return false;
+  }
+  const LaneRef lane = engine_.directory().find(alone_lanes_.back());
+  alone_lanes_.pop_back();
+  if (!lane || lane->lane.config.paused || !lanes_.serves(*lane)) return false;
+  core::TaskClaim claim;
+  claim.id = env_.next_id<ClaimId>();
+  claim.session = session_;
+  claim.worker = options_.name;
+  claim.lease = options_.lease;
+  claim.lanes = {{lane->lane.id, 1, lane->limited()}};
+  claim.alone = true;
+  todo.claim = std::move(claim);
+  claiming_ = true;
+  return true;
+}
+
+void Worker::send_claim(core::TaskClaim claim) {
+  SEMEL_FP("worker.before_claim");
+  auto shared = std::make_shared<const core::TaskClaim>(std::move(claim));
+  const Instant asked_at = store_now();
+  submit(*shared, [this, shared, asked_at](core::Answer answer) { claimed(*shared, asked_at, std::move(answer)); });
+}
+
+void Worker::claimed(const core::TaskClaim& claim, Instant asked_at, core::Answer answer) {
+  const Instant now = store_now();
+  if (const auto* error = std::get_if<Error>(&answer)) {
+    // What an unknown claim holds would stay leased as long as the session lives: ask again under the same claim id.
+    if (outcome_unknown(*error)) return send_claim(claim);
+    {
+      std::lock_guard lock(mutex_);
+      claiming_ = false;
+      claim_at_ = add_saturated(now, kPauseAfterError);
+    }
+    return poke();
+  }
+  Todo todo;
+  {
+    std::lock_guard lock(mutex_);
+    claiming_ = false;
+    const double took = std::clamp(static_cast<double>((now - asked_at).count()), 0.0, kMaxClaimMicros);
+    claim_micros_ += 0.2 * (took - claim_micros_);
+    take_tasks(claim, std::get<core::ClaimAnswer>(std::move(answer)), todo);
+    plan_dispatch(todo);
+  }
+  SEMEL_FP("worker.after_claim");
+  carry_out(std::move(todo));
+  poke();
+}
+
+void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo) {
+  std::unordered_map<core::LaneId, int, core::KeyHash> per_lane;
+  const bool gone = claim.session != session_ || session_state_ != SessionState::open;
+  stats_.claimed += answer.tasks.size();
+  for (auto& task : answer.tasks) {
+    ++per_lane[task.execution.lane];
+    auto run = std::make_shared<Run>();
+    const LaneRef lane = engine_.directory().find(task.execution.lane);
+    run->task = store::ExecutionView{std::move(task.execution), std::move(task.payload), lane ? lane->tenant : "",
+                                     lane ? lane->lane.queue : ""};
+    run->claim = claim.id;
+    run->session = claim.session;
+    if (gone) {
+      ++stats_.lease_lost;
+      continue;
+    }
+    runs_[run->task.execution.id] = run;
+    ++claims_[claim.id];
+    if (draining_ || handlers_.find(run->task.execution.name) == nullptr) {
+      todo.release.push_back(std::move(run));
+      continue;
+    }
+    if (claim.alone) alone_running_ = true;
+    mean_bytes_ += 0.05 * (static_cast<double>(run->task.payload.args.size() + 256) - mean_bytes_);
+    buffer_.push_back(std::move(run));
+  }
+  for (const auto& want : claim.lanes)
+    if (!claim.alone && per_lane[want.lane] < want.limit) lanes_.mark_empty(want.lane);
+  for (const auto& [lane, at] : answer.retry_at) lanes_.hold(lane, at);
+}
+
+// ---- where the work is ----------------------------------------------------------------------------------------------
+
+void Worker::note_wakes(const store::Wakes& wakes) {
+  Todo todo;
+  if (!wakes.lanes.empty() || !wakes.cancel_requested.empty()) {
+    std::lock_guard lock(mutex_);
+    for (const auto lane : wakes.lanes) lanes_.mark_ready(lane);
+    for (const auto& id : wakes.cancel_requested)
+      if (const auto it = runs_.find(id); it != runs_.end()) todo.stop.emplace_back(it->second, StopReason::cancelled);
+  }
+  carry_out(std::move(todo));
+  if (!wakes.lanes.empty()) poke();
+}
+
+Instant Worker::poll(Instant now) {
+  const auto pause = options_.poll_interval.count();
+  const Instant next = add_saturated(
+      now, Duration{pause / 2 + static_cast<std::int64_t>(env_.random.below(static_cast<std::uint64_t>(pause)))});
+  auto ready = env_.store.ready_lanes();
+  if (!ready) return next;
+  const bool strange = std::any_of(ready->begin(), ready->end(),
+                                   [this](const store::ReadyLane& row) { return !engine_.directory().find(row.lane); });
+  if (strange && !engine_.directory().refresh()) return next;
+  {
+    std::lock_guard lock(mutex_);
+    const bool had_alone = !alone_lanes_.empty();
+    alone_lanes_.clear();
+    for (const auto& row : *ready) {
+      if (row.alone) alone_lanes_.push_back(row.lane);
+      else lanes_.mark_ready(row.lane);
+    }
+    if (!had_alone && !alone_lanes_.empty()) alone_since_ = now;
+  }
+  if (!ready->empty()) poke();
+  return next;
+}
+
+}  // namespace semel::engine

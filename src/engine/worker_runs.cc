@@ -1,0 +1,248 @@
+// The life of one attempt on a worker: handed to the executor, ended, durable. And the end of the worker itself.
+#include <algorithm>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "core/validate.h"
+#include "engine/prepare.h"
+#include "engine/worker.h"
+
+namespace semel::engine {
+namespace {
+
+Duration pause_before_try(int tries) {
+  return Duration{std::min<std::int64_t>(50'000LL << std::min(tries, 6), 2'000'000)};
+}
+
+bool worth_repeating(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::ShuttingDown:
+    case ErrorCode::StoreCorrupt:
+      return false;
+    default:
+      return error_info(error.code).advice != RetryAdvice::never;
+  }
+}
+
+core::Operation failure_of(const core::Execution& row, const HandlerOutcome& outcome, std::uint64_t random_bits) {
+  core::TaskFail fail;
+  fail.execution = row.id;
+  fail.version = row.version;
+  fail.error_name = core::clip_error_name(outcome.error_name);
+  fail.error = error_json(outcome.error_name, outcome.error_message, outcome.error_details);
+  fail.retryable = outcome.retryable;
+  fail.next_delay = outcome.next_delay;
+  fail.cancelled = outcome.kind == HandlerOutcome::Kind::cancelled;
+  fail.random_bits = random_bits;
+  return fail;
+}
+
+}  // namespace
+
+// No more tasks are started than could run twice after a crash: slots plus outcomes that are not durable yet.
+void Worker::plan_dispatch(Todo& todo) {
+  if (draining_) return;
+  const std::size_t limit = static_cast<std::size_t>(options_.slots + options_.max_unconfirmed);
+  while (!buffer_.empty() && in_executor_ + unconfirmed_ < limit) {
+    todo.start.push_back(std::move(buffer_.front()));
+    buffer_.pop_front();
+    ++in_executor_;
+  }
+}
+
+bool Worker::begin(Run& run, Instant now) {
+  std::lock_guard lock(mutex_);
+  const bool live = run.stop_reason() != StopReason::lease_lost && run.session == session_ && now < session_expires_;
+  if (!live) {
+    ++stats_.lease_lost;
+    --in_executor_;
+    forget(run);
+    return false;
+  }
+  run.started_at = now;
+  run.next_beat = add_saturated(now, options_.lease / 3);
+  ++running_;
+  return true;
+}
+
+void Worker::finish(RunRef run, HandlerOutcome outcome) {
+  if (outcome.kind == HandlerOutcome::Kind::succeeded && outcome.result) {
+    if (auto ok = core::validate_payload_size("result", outcome.result->size()); !ok)
+      outcome = HandlerOutcome::failure("PayloadTooLarge", ok.error().message, false);
+  }
+  const bool stopped = outcome.kind == HandlerOutcome::Kind::cancelled && run->stop_reason() == StopReason::shutdown;
+  if (stopped) outcome.kind = HandlerOutcome::Kind::released;
+  const Instant now = store_now();
+  {
+    std::lock_guard lock(mutex_);
+    const double took = std::max<double>(0, static_cast<double>((now - run->started_at).count()));
+    mean_micros_ = mean_micros_ < 0 ? took : mean_micros_ + 0.05 * (took - mean_micros_);
+    run->outcome = std::move(outcome);
+    --in_executor_;
+    --running_;
+    ++unconfirmed_;
+    ++under_way_;
+    run->started_at = Instant{};
+  }
+  SEMEL_FP("worker.before_end");
+  send_end(run);
+}
+
+// The caller counted it in under_way_.
+void Worker::send_end(const RunRef& run) {
+  const auto& row = run->task.execution;
+  const auto& outcome = run->outcome;
+  core::Operation operation;
+  switch (outcome.kind) {
+    case HandlerOutcome::Kind::succeeded:
+      operation = core::TaskComplete{row.id, row.version, outcome.result};
+      break;
+    case HandlerOutcome::Kind::released:
+      operation = core::TaskRelease{row.id, row.version, outcome.next_delay.value_or(Duration{0}), false};
+      break;
+    case HandlerOutcome::Kind::failed:
+    case HandlerOutcome::Kind::cancelled:
+      operation = failure_of(row, outcome, env_.random.next());
+      break;
+  }
+  engine_.writer().submit_internal(std::move(operation),
+                                   [this, run](core::Answer answer) { ended(run, std::move(answer)); });
+}
+
+// The outcome is durable, or the attempt belongs to somebody else. Only then is the slot free.
+void Worker::ended(const RunRef& run, core::Answer answer) {
+  const auto* error = std::get_if<Error>(&answer);
+  const Instant now = error != nullptr ? store_now() : Instant{};
+  std::lock_guard lock(mutex_);
+  --under_way_;
+  if (error != nullptr && worth_repeating(*error) && run->stop_reason() != StopReason::lease_lost) {
+    retry_ends_.emplace_back(add_saturated(now, pause_before_try(run->end_tries++)), run);
+    std::sort(retry_ends_.begin(), retry_ends_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    poke();
+    return;
+  }
+  --unconfirmed_;
+  if (error != nullptr) ++stats_.lease_lost;
+  else count_end(*run, std::get<core::EndAnswer>(answer));
+  forget(*run);
+}
+
+void Worker::count_end(const Run& run, const core::EndAnswer&) {
+  switch (run.outcome.kind) {
+    case HandlerOutcome::Kind::succeeded:
+      ++stats_.succeeded;
+      break;
+    case HandlerOutcome::Kind::failed:
+      ++stats_.failed;
+      break;
+    case HandlerOutcome::Kind::cancelled:
+      ++stats_.cancelled;
+      break;
+    case HandlerOutcome::Kind::released:
+      ++stats_.released;
+      break;
+  }
+}
+
+// Mutex held. The execution no longer counts here.
+void Worker::forget(const Run& run) {
+  const auto& row = run.task.execution;
+  const auto it = runs_.find(row.id);
+  if (it != runs_.end() && it->second.get() == &run) {
+    // A limited lane may grant again now; nobody sends a wake-up for that.
+    if (row.flags & core::kCountedInLane) lanes_.mark_ready(row.lane);
+    runs_.erase(it);
+  }
+  if (runs_.empty()) alone_running_ = false;
+  const auto claim = claims_.find(run.claim);
+  if (claim == claims_.end() || --claim->second > 0) return;
+  claims_.erase(claim);
+  forgettable_.push_back(run.claim);
+}
+
+// Unstarted work goes back: at once when this worker stops, after a pause when it has no handler for it.
+void Worker::send_release(const RunRef& run) {
+  const auto& row = run->task.execution;
+  const bool no_handler = handlers_.find(row.name) == nullptr;
+  const Duration delay = no_handler ? options_.no_handler_delay : Duration{0};
+  submit(core::TaskRelease{row.id, row.version, delay, no_handler}, [this, run, no_handler](core::Answer answer) {
+    std::lock_guard lock(mutex_);
+    const bool done = !std::holds_alternative<Error>(answer);
+    if (done) ++(no_handler ? stats_.no_handler : stats_.released);
+    forget(*run);
+  });
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void Worker::drain() {
+  std::vector<RunRef> back = executor_.take_unstarted();
+  Todo todo;
+  {
+    std::lock_guard lock(mutex_);
+    draining_ = true;
+    in_executor_ -= back.size();
+    todo.release = std::move(back);
+    for (auto& run : buffer_) todo.release.push_back(std::move(run));
+    buffer_.clear();
+  }
+  carry_out(std::move(todo));
+}
+
+void Worker::cancel_running() {
+  Todo todo;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [id, run] : runs_) todo.stop.emplace_back(run, StopReason::shutdown);
+  }
+  carry_out(std::move(todo));
+}
+
+void Worker::close_session() {
+  SessionId session;
+  {
+    std::lock_guard lock(mutex_);
+    draining_ = true;
+    if (session_state_ != SessionState::open) {
+      session_state_ = SessionState::closed;
+      return;
+    }
+    session_state_ = SessionState::closing;
+    session = session_;
+  }
+  if (auto forgettable =
+          [this] {
+            std::lock_guard lock(mutex_);
+            return std::exchange(forgettable_, {});
+          }();
+      !forgettable.empty())
+    submit(core::LeaseForget{std::move(forgettable)}, nullptr);
+  submit(core::SessionClose{session}, [this](core::Answer) {
+    {
+      std::lock_guard lock(mutex_);
+      session_state_ = SessionState::closed;
+    }
+    poke();
+  });
+}
+
+bool Worker::drained() const {
+  std::lock_guard lock(mutex_);
+  return runs_.empty() && !claiming_ && session_state_ != SessionState::opening;
+}
+
+bool Worker::closed() const {
+  std::lock_guard lock(mutex_);
+  return session_state_ == SessionState::closed;
+}
+
+WorkerStats Worker::stats() const {
+  std::lock_guard lock(mutex_);
+  WorkerStats out = stats_;
+  out.waiting = buffer_.size() + in_executor_ - running_;
+  out.running = running_;
+  out.unconfirmed = unconfirmed_;
+  return out;
+}
+
+}  // namespace semel::engine
