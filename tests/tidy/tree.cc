@@ -79,7 +79,7 @@ std::vector<SourceFile> read_tree(const fs::path& root) {
 
 bool SourceFile::is_test() const {
   return path.ends_with("_test.cc") || path.ends_with("_pgtest.cc") || path.starts_with("tests/") ||
-         path.starts_with("src/store/conformance/");
+         path.starts_with("src/store/conformance/") || path.substr(path.rfind('/') + 1).starts_with("test_");
 }
 
 std::string_view SourceFile::layer() const {

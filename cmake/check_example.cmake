@@ -1,0 +1,11 @@
+# Script mode (-P): runs PROGRAM in the fresh directory WORK and compares what it prints with EXPECTED.
+file(REMOVE_RECURSE "${WORK}")
+file(MAKE_DIRECTORY "${WORK}")
+execute_process(COMMAND "${PROGRAM}" WORKING_DIRECTORY "${WORK}" OUTPUT_VARIABLE output RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "exit code ${code}, printed:\n${output}")
+endif()
+file(READ "${EXPECTED}" expected)
+if(NOT output STREQUAL expected)
+  message(FATAL_ERROR "expected:\n${expected}\nprinted:\n${output}")
+endif()
