@@ -115,13 +115,27 @@ Error not_ready(const Execution& e, const char* reason, Duration retry_after) {
 
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 
+// Due but not yet entered, or waiting for its key.
+bool needs_slot(const Execution& e, const Lane& lane) {
+  return e.concurrency_key && lane.config.concurrency_per_key && !(e.flags & kHoldsSlot);
+}
+
+void take_slot(RowCache& rows, Execution& e) {
+  const SlotKey key = slot_key_of(e);
+  if (rows.key_slots.find(key)) rows.key_slots.update(key).used += 1;
+  else rows.key_slots.insert(key, KeySlot{key.lane, key.concurrency_key, 1});
+  e.flags |= kHoldsSlot;
+}
+
 // The limits that a delivery meets as any claim does. None: `e` may start, and its grant is taken.
 std::optional<Error> take_grant(RowCache& rows, const Execution& e, Instant now) {
   const Lane& lane = *rows.lanes.find(e.lane);
   if (e.scheduled_at > now) return not_ready(e, "not_due", e.scheduled_at - now);
   if (lane.config.paused) return not_ready(e, "paused", kLookAgain);
-  if (e.concurrency_key && lane.config.concurrency_per_key && !(e.flags & kHoldsSlot))
-    return not_ready(e, "concurrency_key", kLookAgain);
+  if (needs_slot(e, lane)) {
+    const KeySlot* slot = rows.key_slots.find(slot_key_of(e));
+    if (slot && slot->used >= *lane.config.concurrency_per_key) return not_ready(e, "concurrency_key", kLookAgain);
+  }
   if (lane.config.concurrency && lane.running_count >= *lane.config.concurrency)
     return not_ready(e, "concurrency", kLookAgain);
   if (!lane.config.concurrency && !lane.config.rate_limit) return std::nullopt;
@@ -146,6 +160,7 @@ void gather_part(const TaskDeliver& op, const RowCache& rows, Instant, Needs& ne
   if (is_terminal(e->status)) return;
   want(rows.lanes, e->lane, needs.lanes);
   if (e->session) want(rows.sessions, *e->session, needs.sessions);
+  if (e->concurrency_key) want(rows.key_slots, slot_key_of(*e), needs.key_slots);
   if (is_claimed(*e)) gather_fail(*e, rows, needs);
 }
 
@@ -156,7 +171,10 @@ Answer decide_part(const TaskDeliver& op, RowCache& rows, Instant now) {
     note(rows, *found, LedgerRule::delivery_terminal, now);
     return delivered(rows, DeliveryOutcome::no_op_terminal, *found);
   }
-  if (rows.leases.find(op.claim)) return delivered(rows, DeliveryOutcome::claimed, *found);
+  if (const Lease* repeat = rows.leases.find(op.claim))
+    for (const LeasedExecution& leased : repeat->executions)
+      if (leased.execution == found->id && leased.version == found->version)
+        return delivered(rows, DeliveryOutcome::claimed, *found);
   if (is_claimed(*found)) {
     const Session* session = found->session ? rows.sessions.find(*found->session) : nullptr;
     if (lease_is_live(*found, session, now)) {
@@ -174,7 +192,9 @@ Answer decide_part(const TaskDeliver& op, RowCache& rows, Instant now) {
   if (auto refused = take_grant(rows, *found, now)) return *refused;
   Execution& e = rows.executions.update(found->id);
   withdraw(rows, e);
-  if (rows.lanes.find(e.lane)->config.concurrency) e.flags |= kCountedInLane;
+  const Lane& lane = *rows.lanes.find(e.lane);
+  if (needs_slot(e, lane)) take_slot(rows, e);
+  if (lane.config.concurrency) e.flags |= kCountedInLane;
   mark_claimed(rows, e, op.session, op.worker, op.lease, now);
   rows.leases.insert(op.claim, Lease{op.claim, op.session, {{e.id, e.version}}});
   return delivered(rows, DeliveryOutcome::claimed, e);

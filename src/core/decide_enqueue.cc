@@ -166,16 +166,27 @@ void point_identity(RowCache& rows, const IdentityKey& key, Identity fresh) {
   }
 }
 
+std::optional<Error> group_refuses(const TaskEnqueue& q, const RowCache& rows) {
+  if (!q.group) return std::nullopt;
+  const Group* group = rows.groups.find(*q.group);
+  if (!group || group->tenant != q.tenant)
+    return make_error(ErrorCode::InvalidArgument, "group " + q.group->to_string() + " does not exist; create it first");
+  if (group->joined >= group->total)
+    return make_error(ErrorCode::InvalidArgument, "group " + q.group->to_string() + " is full: total is " + std::to_string(group->total));
+  return std::nullopt;
+}
+
+// `previous` may be live: it is replaced.
 Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, Instant now) {
-  if (q.group) {
-    const Group* group = rows.groups.find(*q.group);
-    if (!group) return make_error(ErrorCode::InvalidArgument, "group " + q.group->to_string() + " does not exist; create it first");
-    if (group->joined >= group->total)
-      return make_error(ErrorCode::InvalidArgument, "group " + q.group->to_string() + " is full: total is " + std::to_string(group->total));
-    rows.groups.update(*q.group).joined += 1;
-  }
+  if (auto refused = group_refuses(q, rows)) return *refused;
   Execution row = new_execution(q, now);
   if (previous) row.previous = previous->id;
+  if (previous && !is_terminal(previous->status)) {
+    Execution& old = rows.executions.update(previous->id);
+    old.close_reason = CloseReason::terminated;
+    end(rows, old, Status::cancelled, AttemptEnd::cancelled, now);
+  }
+  if (q.group) rows.groups.update(*q.group).joined += 1;
   if (q.identity) point_identity(rows, id_key(q), *identity_to_win(q));
   if (q.idempotency_key) {
     Identity key;
@@ -183,7 +194,7 @@ Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, I
     key.target = q.id;
     key.target_kind = q.kind;
     key.fingerprint = q.fingerprint;
-    point_identity(rows, key.id, std::move(key));
+    point_identity(rows, key_key(q), std::move(key));
   }
   if (row.timeout_at) rows.timers.add({*row.timeout_at, TimerKind::timeout, row.id, 0});
   rows.payloads.insert(q.id, Payload{q.id, q.encoding, q.args, q.policy});
@@ -215,13 +226,8 @@ Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
   if (e && e->created_at == now && e->status == Status::queued) e = nullptr;
 #endif
   if (!e) return create(q, rows, nullptr, now);
-  if (!is_terminal(e->status) && q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never) {
-    Execution& old = rows.executions.update(e->id);
-    old.close_reason = CloseReason::terminated;
-    end(rows, old, Status::cancelled, AttemptEnd::cancelled, now);
-    return create(q, rows, peek(rows.executions, old.id), now);
-  }
-  if (makes_way(*e, q.reuse)) return create(q, rows, e, now);
+  const bool replaced = !is_terminal(e->status) && q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never;
+  if (replaced || makes_way(*e, q.reuse)) return create(q, rows, e, now);
   return answer_existing(q, rows, *e, met.through_key, now);
 }
 

@@ -16,11 +16,15 @@ bool is_holder(const Execution& e, std::int32_t version) {
 #endif
 }
 
-// Did a holder's write with this version close the latest attempt?
-bool closed_by(const Execution& e, std::int32_t version) {
-  if (is_claimed(e) || e.version != version + 1) return false;
-  return e.last_end == AttemptEnd::succeeded || e.last_end == AttemptEnd::failed || e.last_end == AttemptEnd::released ||
-         (e.last_end == AttemptEnd::cancelled && e.attempt > 0);
+// Did the attempt held under this version end?
+bool closed_under(const Execution& e, std::int32_t version) { return !is_claimed(e) && e.version == version + 1; }
+
+// The worker stopped because it was asked to; an operator's cancel of a queued row asks nobody.
+bool holder_stopped(const Execution& e) { return e.last_end == AttemptEnd::cancelled && e.cancel_requested_at; }
+
+// A worker's outcome, which another one under the same version contradicts.
+bool has_outcome(const Execution& e) {
+  return e.last_end == AttemptEnd::succeeded || e.last_end == AttemptEnd::failed || holder_stopped(e);
 }
 
 Error not_found(ExecutionId id) {
@@ -51,7 +55,10 @@ std::optional<Answer> refuse(const Op& op, RowCache& rows, Instant now, Same sam
   const Execution* e = rows.executions.find(op.execution);
   if (!e) return not_found(op.execution);
   if (is_holder(*e, op.version)) return std::nullopt;
-  if (closed_by(*e, op.version)) return repeated(rows, *e, same(*e), now);
+  if (closed_under(*e, op.version)) {
+    if (same(*e)) return repeated(rows, *e, true, now);
+    if (!std::is_same_v<Op, TaskRelease> && has_outcome(*e)) return repeated(rows, *e, false, now);
+  }
   return stale(rows, *e, op.version, now);
 }
 
@@ -100,8 +107,8 @@ void gather_part(const TaskFail& op, const RowCache& rows, Instant, Needs& needs
 
 Answer decide_part(const TaskFail& op, RowCache& rows, Instant now) {
   auto same = [&](const Execution& e) {
-    const AttemptEnd how = op.cancelled ? AttemptEnd::cancelled : AttemptEnd::failed;
-    return e.last_end == how && e.error == op.error;
+    const bool failed = e.last_end == AttemptEnd::failed || (op.cancelled && holder_stopped(e));
+    return failed && e.error == op.error;
   };
   if (auto refused = refuse(op, rows, now, same)) return *refused;
   Execution& e = rows.executions.update(op.execution);
