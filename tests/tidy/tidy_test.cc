@@ -94,6 +94,20 @@ TEST(Tidy, NoFileIsOver600Lines) {
   }
 }
 
+// What the readme shows is what the install test compiles and runs.
+TEST(Tidy, TheReadmeShowsTheOutsideProgram) {
+  std::string readme, program;
+  for (const auto& file : project_tree()) {
+    std::string* text = nullptr;
+    if (file.path == "README.md") text = &readme;
+    if (file.path == "tests/install/outside/embedded.cc") text = &program;
+    if (text == nullptr) continue;
+    for (const auto& line : file.lines) *text += line + "\n";
+  }
+  ASSERT_FALSE(program.empty());
+  EXPECT_NE(readme.find("```cpp\n" + program + "```\n"), std::string::npos);
+}
+
 TEST(Tidy, TheTreeWasRead) { EXPECT_GT(project_tree().size(), 20u); }
 
 }  // namespace
