@@ -1,0 +1,76 @@
+// A pool of threads that claims tasks and runs their functions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "semel/options.h"
+#include "semel/task.h"
+
+namespace semel {
+
+namespace sdk {
+struct Pool;
+}
+
+class WorkerOptions {
+ public:
+  // The functions this worker runs. A claimed task with another name is given back unburnt.
+  template <class R, class A>
+  WorkerOptions& add(const Task<R, A>& task) {
+    return add(task.name(), task.handler());
+  }
+  WorkerOptions& add(std::string name, RawHandler handler) {
+    handlers_.emplace_back(std::move(name), std::move(handler));
+    return *this;
+  }
+  // Wraps every function; the first one added is the outermost.
+  WorkerOptions& use(Middleware middleware) {
+    middleware_.push_back(std::move(middleware));
+    return *this;
+  }
+  const std::vector<std::pair<std::string, RawHandler>>& handlers() const { return handlers_; }
+  const std::vector<Middleware>& middleware() const { return middleware_; }
+
+  SEMEL_OPTION(WorkerOptions, std::string, name)                  // told in `worker`; default "worker"
+  SEMEL_OPTION(WorkerOptions, std::vector<std::string>, queues)   // default: all
+  SEMEL_OPTION(WorkerOptions, std::vector<std::string>, tenants)  // default: the engine's
+  SEMEL_OPTION(WorkerOptions, int, concurrency)                   // handlers at once; default 8
+  // How long a claim outlives its process; renewed while the process lives. Default 30 s, 1 s .. 7 d.
+  SEMEL_OPTION(WorkerOptions, Duration, lease)
+
+ private:
+  std::vector<std::pair<std::string, RawHandler>> handlers_;
+  std::vector<Middleware> middleware_;
+};
+
+struct WorkerMetrics {
+  std::uint64_t claimed = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t released = 0;
+  std::uint64_t lease_lost = 0;
+  std::uint64_t no_handler = 0;
+  std::uint64_t running = 0;  // now
+};
+
+// A running pool. The engine owns it: dropping this object leaves it running until stop() or Engine::shutdown.
+class Worker {
+ public:
+  explicit Worker(std::shared_ptr<sdk::Pool> pool) : pool_(std::move(pool)) {}
+
+  WorkerMetrics metrics() const;
+
+  // Stops claiming, gives back what has not started, waits up to `grace` for running handlers, then tells them to stop,
+  // and at last leaves them to their leases. Outcomes of handlers that ended are durable when it returns. Idempotent.
+  void stop(Duration grace = std::chrono::seconds(30));
+
+ private:
+  std::shared_ptr<sdk::Pool> pool_;
+};
+
+}  // namespace semel

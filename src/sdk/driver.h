@@ -1,0 +1,40 @@
+// Who makes the engine move: threads in a program (runtime_driver), or the test kit step by step.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "engine/clockwork.h"
+#include "engine/engine.h"
+#include "engine/handler.h"
+#include "engine/worker.h"
+
+namespace semel::sdk {
+
+class PoolDriver {
+ public:
+  virtual ~PoolDriver() = default;
+  virtual engine::WorkerStats stats() const = 0;
+  virtual void stop(Duration grace) = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual engine::Engine& engine() = 0;
+
+  // Calls `start` and returns true once `done` was called. False: nothing more can happen at this time (test kit only);
+  // `done` may still be called later.
+  using Start = std::function<void(std::function<void()> done)>;
+  virtual bool wait(const Start& start) = 0;
+
+  virtual std::unique_ptr<PoolDriver> start_worker(std::shared_ptr<engine::HandlerTable> handlers,
+                                                   engine::WorkerOptions options) = 0;
+  virtual Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) = 0;
+  virtual engine::WriterStats writer_stats() const = 0;
+  virtual engine::ClockworkStats clockwork_stats() const = 0;
+  // Answers everybody; later calls are refused. The pools are stopped before.
+  virtual void stop() = 0;
+};
+
+}  // namespace semel::sdk

@@ -1,0 +1,102 @@
+// What stands behind Engine, its handles and its workers: a driver, and the door that closes at shutdown.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sdk/attempt.h"
+#include "sdk/convert.h"
+#include "sdk/driver.h"
+#include "semel/engine.h"
+
+namespace semel::sdk {
+
+struct Pool {
+  std::mutex mutex;
+  std::unique_ptr<PoolDriver> driver;  // null once it is stopped
+  engine::WorkerStats last;            // kept when it is stopped
+
+  engine::WorkerStats stats();
+  void stop(Duration grace);
+};
+
+struct HostOptions {
+  std::string tenant = "default";
+  std::shared_ptr<const HandlerEnv> env;
+  std::function<void()> drain_callbacks;  // returns when every posted callback has run
+};
+
+class Host : public std::enable_shared_from_this<Host> {
+ public:
+  Host(std::unique_ptr<Driver> driver, HostOptions options)
+      : driver_(std::move(driver)), options_(std::move(options)) {}
+  ~Host() { shutdown(std::chrono::seconds(30)); }
+
+  const std::string& tenant() const { return options_.tenant; }
+  const Sealer& sealer() const { return options_.env->sealer; }
+  const std::shared_ptr<const HandlerEnv>& env() const { return options_.env; }
+  void post(std::function<void()> call) const { options_.env->post(std::move(call)); }
+
+  // Uses the engine unless it is closed. Handlers may go on while their pool is drained.
+  template <class T, class Use>
+  Result<T> with(Use&& use) {
+    const std::shared_lock lock(door_);
+    if (driver_ == nullptr || (closing_.load() && !inside_handler())) return closed();
+    return use(*driver_);
+  }
+  // Makes an asynchronous call of the engine and waits for its answer.
+  template <class T, class Call>
+  Result<T> ask(Call&& call) {
+    return with<T>([&](Driver& driver) -> Result<T> {
+      const auto answer = std::make_shared<std::optional<Result<T>>>();
+      const bool answered = driver.wait([&](std::function<void()> done) {
+        call(driver.engine(), engine::Callback<T>([answer, done = std::move(done)](Result<T> result) {
+               answer->emplace(std::move(result));
+               done();
+             }));
+      });
+      if (!answered) return idle();
+      return std::move(**answer);
+    });
+  }
+  // The same without waiting; `done` runs where callbacks run.
+  template <class T, class Call>
+  void tell(Call&& call, std::function<void(Result<T>)> done) {
+    const auto posted = [self = shared_from_this(), done = std::move(done)](Result<T> result) {
+      self->post([done, result = std::move(result)]() mutable { done(std::move(result)); });
+    };
+    const Result<bool> sent = with<bool>([&](Driver& driver) -> Result<bool> {
+      call(driver.engine(), engine::Callback<T>(posted));
+      return true;
+    });
+    if (!sent) posted(sent.error());
+  }
+
+  RawHandle handle(const engine::EnqueueOutcome& outcome, std::string tenant);
+  RawHandle handle(const store::ExecutionView& view);
+  Result<Execution> wait(const RawHandle& handle, std::optional<Duration> timeout);
+  Result<std::shared_ptr<Pool>> start_worker(const WorkerOptions& options);
+  MetricsSnapshot metrics();
+  void shutdown(Duration grace);
+
+ private:
+  static Error closed();
+  static Error idle();
+
+  std::shared_mutex door_;  // held shared by every call; exclusively to take the driver away
+  std::unique_ptr<Driver> driver_;
+  const HostOptions options_;
+  std::atomic<bool> closing_{false};
+  std::mutex pools_mutex_;
+  std::vector<std::shared_ptr<Pool>> pools_;
+  std::once_flag shut_down_;
+};
+
+}  // namespace semel::sdk

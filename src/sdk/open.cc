@@ -1,0 +1,75 @@
+#include <utility>
+#include <vector>
+
+#include "sdk/callback_thread.h"
+#include "sdk/host.h"
+#include "sdk/runtime_driver.h"
+#include "semel/engine.h"
+
+namespace semel {
+namespace {
+
+// The engine's log lines, handed to the program's sink.
+class SinkAdapter final : public base::LogSink {
+ public:
+  explicit SinkAdapter(semel::LogSink sink) : sink_(std::move(sink)) {}
+  bool enabled(base::LogLevel) const override { return true; }
+  void write(base::LogLevel level, std::string_view message, std::initializer_list<base::LogField> fields) override {
+    std::vector<semel::LogField> out;
+    for (const auto& field : fields) out.push_back({field.key, field.value});
+    sink_(static_cast<semel::LogLevel>(level), message, out);
+  }
+
+ private:
+  semel::LogSink sink_;
+};
+
+// Runs callbacks where the program wants them, or on a thread of our own.
+struct Callbacks {
+  std::function<void(std::function<void()>)> post;
+  std::function<void()> drain;
+};
+
+Callbacks make_callbacks(const Options& options) {
+  if (options.callbacks() && *options.callbacks()) return {*options.callbacks(), nullptr};
+  auto thread = std::make_shared<sdk::CallbackThread>();
+  return {[thread](std::function<void()> call) { thread->post(std::move(call)); }, [thread] { thread->stop(); }};
+}
+
+}  // namespace
+
+Result<Engine> Engine::open(std::string_view url, const Options& options) {
+  const LogSink sink = options.log().value_or(LogSink());
+  const Callbacks callbacks = make_callbacks(options);
+
+  engine::RuntimeOptions runtime;
+  if (sink) runtime.log = std::make_shared<SinkAdapter>(sink);
+  runtime.clockwork_runs = options.housekeeping().value_or(true);
+  if (options.max_batch()) {
+    if (*options.max_batch() < 1 || *options.max_batch() > 1000) {
+      return make_error(ErrorCode::InvalidArgument, "max_batch: not from 1 to 1000");
+    }
+    runtime.writer.max_batch = static_cast<std::size_t>(*options.max_batch());
+  }
+  if (options.on_fatal() && *options.on_fatal()) {
+    runtime.on_fatal = [post = callbacks.post, call = *options.on_fatal()](const Error& error) {
+      post([call, error] { call(error); });
+    };
+  }
+
+  sdk::OpenParams params;
+  if (runtime.log != nullptr) params.log = runtime.log.get();
+  auto opened = sdk::open_store(url, params, options.backends());
+  if (!opened) return std::move(opened).error();
+  auto driver = sdk::make_runtime_driver(*std::move(opened), std::move(runtime));
+
+  sdk::HostOptions host;
+  host.tenant = options.tenant().value_or("default");
+  host.env = std::make_shared<const sdk::HandlerEnv>(
+      sdk::HandlerEnv{sdk::Sealer(options.codec().value_or(nullptr)), sink, callbacks.post});
+  host.drain_callbacks = callbacks.drain;
+  if (auto known = driver->engine().tenant(host.tenant); !known) return std::move(known).error();
+  return Engine(std::make_shared<sdk::Host>(std::move(driver), std::move(host)));
+}
+
+}  // namespace semel
