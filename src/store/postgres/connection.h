@@ -1,0 +1,103 @@
+// One connection to PostgreSQL in pipeline mode. The only file that talks libpq to the server.
+//
+// Statements are queued and travel together; `run` sends them and waits for all answers: one round trip. Every wait has a
+// deadline, so no caller hangs on a dead server. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/result.h"
+#include "store/postgres/binary.h"
+#include "store/postgres/options.h"
+
+struct pg_conn;
+
+namespace semel::store::postgres {
+
+// `{execution}` in the text stands for the column list of codec.h.
+struct Statement {
+  std::string_view name;
+  std::string_view text;
+};
+
+// A statement failed, or the connection did.
+struct PgError {
+  std::string sqlstate;    // empty: the connection failed without a word from the server
+  std::string message;
+  std::string constraint;  // of a constraint violation
+  bool lost = false;       // the connection is gone
+  std::size_t at = 0;      // which queued statement failed, from 0; the ones after it did not run
+};
+
+// What this connection is for. All settings that answers could depend on are pinned, whatever the server, the database
+// or the role say.
+struct Role {
+  std::string_view application;
+  Duration lock_timeout{0};
+  bool read_only = false;
+  std::span<const Statement> statements;  // prepared at once, in the round trip of the settings
+};
+
+class Connection {
+ public:
+  // Opens, pins the settings, prepares. Blocks up to the connect timeout. StoreNotFound, StoreUnavailable.
+  static Result<std::unique_ptr<Connection>> open(const PgOptions& options, const Role& role);
+  ~Connection();
+
+  // Queues; answers the index of its rows in what `run` returns.
+  std::size_t queue(const Statement& statement, const Params& params = {});
+  // Queues text that was not prepared.
+  std::size_t queue_text(std::string_view sql, const Params& params = {});
+  std::size_t queued() const { return queued_; }
+
+  // Sends what is queued and waits for the answers. Throws PgError: then no statement after the failed one ran, and an
+  // open transaction is still to be rolled back (unless the connection is lost).
+  std::vector<Rows> run();
+  // Like run, and sends `after` behind it without waiting: it runs whatever became of the rest.
+  std::vector<Rows> run_then(const Statement& after, const Params& params);
+  // Sends what is queued and does not wait. Errors of these statements are not reported.
+  void send();
+
+  // Runs text with several statements, outside a pipeline. For migrations. Throws PgError.
+  void script(const std::string& sql);
+
+  bool lost() const { return lost_; }
+  int backend_pid() const;
+
+  // LISTEN side: waits until the server says something, `wake_fd` is readable (-1: none) or the timeout passes.
+  // Returns the payloads received. Throws PgError when the connection is lost.
+  struct Notification {
+    int from_pid = 0;
+    std::string payload;
+  };
+  std::vector<Notification> wait_notifications(Duration timeout, int wake_fd);
+
+ private:
+  explicit Connection(pg_conn* connection, Duration call_timeout);
+  std::size_t end_segment();
+  std::vector<Rows> collect(std::size_t count, std::size_t behind);
+  std::optional<PgError> read_segment(std::vector<Rows>& rows, std::int64_t deadline);
+  void drain_unread(std::int64_t deadline);
+  void flush(std::int64_t deadline);
+  void wait_readable(std::int64_t deadline);
+  pg_result* next_result(std::int64_t deadline);
+  [[noreturn]] void fail_lost(std::size_t at, std::string what);
+
+  pg_conn* connection_;
+  Duration call_timeout_;
+  std::size_t queued_ = 0;
+  std::size_t unread_ = 0;  // segments sent without waiting, still to be read
+  bool lost_ = false;
+};
+
+// Error of the error table for a PgError met outside a batch.
+Error to_error(const PgError& error);
+
+}  // namespace semel::store::postgres

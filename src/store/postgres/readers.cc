@@ -1,0 +1,43 @@
+#include "store/postgres/readers.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "store/postgres/statements.h"
+
+namespace semel::store::postgres {
+
+std::unique_ptr<Connection> Readers::take() {
+  std::unique_lock lock(mutex_);
+  freed_.wait(lock, [&] { return !free_.empty(); });
+  // One that is open, if there is one.
+  auto it = std::find_if(free_.begin(), free_.end(), [](const auto& c) { return c != nullptr; });
+  if (it == free_.end()) it = free_.begin();
+  std::unique_ptr<Connection> out = std::move(*it);
+  free_.erase(it);
+  return out;
+}
+
+void Readers::give(std::unique_ptr<Connection> connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(connection));
+  }
+  freed_.notify_one();
+}
+
+Result<std::unique_ptr<Connection>> Readers::open() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (base::steady_micros() < closed_until_)
+      return make_error(ErrorCode::StoreUnavailable, "store: the server was not reachable a moment ago");
+  }
+  auto opened = Connection::open(options_, Role{"semel reader", std::chrono::seconds(5), true, reader_statements()});
+  if (!opened && opened.error().code == ErrorCode::StoreUnavailable) {
+    const std::lock_guard lock(mutex_);
+    closed_until_ = base::steady_micros() + options_.reconnect_pause.count();
+  }
+  return opened;
+}
+
+}  // namespace semel::store::postgres

@@ -1,0 +1,58 @@
+// A small pool of read-only connections. A read that loses its connection is asked once more on a new one.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "semel/result.h"
+#include "store/postgres/connection.h"
+
+namespace semel::store::postgres {
+
+class Readers {
+ public:
+  explicit Readers(PgOptions options) : options_(std::move(options)), free_(static_cast<std::size_t>(options_.readers)) {}
+
+  // Runs `work(connection)`; waits for a free connection.
+  template <class T, class Work>
+  Result<T> run(Work work) {
+    for (int attempt = 0;; ++attempt) {
+      std::unique_ptr<Connection> connection = take();
+      if (!connection) {
+        auto opened = open();
+        if (!opened) {
+          give(nullptr);
+          return std::move(opened).error();
+        }
+        connection = std::move(*opened);
+      }
+      try {
+        T answer = work(*connection);
+        give(std::move(connection));
+        return answer;
+      } catch (const PgError& error) {
+        const bool again = error.lost && attempt == 0;
+        give(error.lost ? nullptr : std::move(connection));
+        if (!again) return to_error(error);
+      } catch (const std::exception& error) {  // a row that cannot be read
+        give(nullptr);
+        return make_error(ErrorCode::StoreCorrupt, std::string("store: ") + error.what());
+      }
+    }
+  }
+
+ private:
+  std::unique_ptr<Connection> take();
+  void give(std::unique_ptr<Connection> connection);
+  Result<std::unique_ptr<Connection>> open();
+
+  const PgOptions options_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<std::unique_ptr<Connection>> free_;  // null: to be opened
+  std::int64_t closed_until_ = 0;                  // after a failure: no attempt before
+};
+
+}  // namespace semel::store::postgres

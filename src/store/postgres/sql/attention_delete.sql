@@ -1,0 +1,1 @@
+delete from semel.attention where execution = any ($1::uuid[])

@@ -1,0 +1,1 @@
+begin isolation level read committed read write

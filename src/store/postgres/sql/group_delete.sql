@@ -1,0 +1,1 @@
+delete from semel.grp where id = any ($1::uuid[])

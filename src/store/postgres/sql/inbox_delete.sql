@@ -1,0 +1,1 @@
+delete from semel.inbox where id = any ($1::bigint[])

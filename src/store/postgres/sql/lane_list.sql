@@ -1,0 +1,3 @@
+select l.id, l.tenant, l.queue, l.retention, l.rate_count, l.rate_per, l.concurrency, l.concurrency_per_key, l.dead_letter,
+       l.max_attempts, l.retry, l.paused, l.running_count, l.tokens_micro, l.tokens_at, l.revision
+from semel.lane l order by l.id

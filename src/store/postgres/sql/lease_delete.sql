@@ -1,0 +1,1 @@
+delete from semel.lease where id = any ($1::uuid[])

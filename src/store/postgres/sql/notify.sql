@@ -1,0 +1,1 @@
+select pg_notify('semel', $1::text)

@@ -1,0 +1,15 @@
+-- A claim in flight holds its ready row and waits for an execution row that we hold. Waiting for it would be a deadlock,
+-- so a row that is there and locked makes us give way.
+with wanted as materialized (
+  select r.ctid as place
+  from unnest($1::integer[], $2::smallint[], $3::integer[], $4::bigint[], $5::uuid[])
+    as u (lane, alone, priority, due_at, execution)
+  join semel.ready r on r.lane = u.lane and r.alone = u.alone and r.priority = u.priority and r.due_at = u.due_at
+                    and r.execution = u.execution
+), gone as (
+  delete from semel.ready
+  where ctid = any (array(
+    select r.ctid from semel.ready r where r.ctid = any (array(select place from wanted)) for update skip locked))
+  returning 1
+)
+select semel.expect_free((select count(*) from gone), (select count(*) from wanted), 'ready')

@@ -1,0 +1,1 @@
+delete from semel.session where id = any ($1::uuid[])

@@ -1,0 +1,1 @@
+select tenant_name, created from semel.tenant_ensure($1::text[])

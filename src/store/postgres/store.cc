@@ -1,0 +1,130 @@
+#include "store/postgres/store.h"
+
+#include <algorithm>
+
+#include "base/failpoint.h"
+#include "store/postgres/schema.h"
+#include "store/postgres/statements.h"
+
+namespace semel::store::postgres {
+namespace {
+
+constexpr Duration kLongestPause = std::chrono::seconds(2);
+constexpr Duration kClockStep = std::chrono::seconds(60);
+constexpr std::int64_t kLookForListeners = 1'000'000;
+
+Role role_of(PostgresLane::Which which, const PgOptions& options) {
+  const bool writer = which == PostgresLane::Which::writer;
+  return {writer ? "semel writer" : "semel slow lane", writer ? options.writer_lock_timeout : options.slow_lock_timeout, false,
+          writer_statements()};
+}
+
+// A connection that is only good for looking at the schema and changing it.
+Result<std::unique_ptr<Connection>> open_plain(const PgOptions& options) {
+  return Connection::open(options, Role{"semel migrate", std::chrono::seconds(30), false, {}});
+}
+
+}  // namespace
+
+Result<void> PostgresLane::connect() {
+  if (connection_) return {};
+  const PgOptions& options = shared_->options;
+  // The statements can only be prepared on a schema that fits: look first.
+  auto plain = open_plain(options);
+  if (!plain) return std::move(plain).error();
+  if (auto ok = check_server(**plain, options); !ok) return ok;
+  if (auto ok = check_schema(**plain); !ok) return ok;
+  auto opened = Connection::open(options, role_of(which_, options));
+  if (!opened) return std::move(opened).error();
+  connection_ = std::move(*opened);
+  tables_ = std::make_unique<PostgresTables>(*connection_);
+  shared_->lane_pids[static_cast<std::size_t>(which_)].store(connection_->backend_pid());
+  pause_ = Duration{0};
+  listeners_looked_ = 0;
+  try {
+    look_around();
+  } catch (const PgError& error) {
+    drop();
+    return to_error(error);
+  }
+  return {};
+}
+
+void PostgresLane::drop() {
+  tables_.reset();
+  connection_.reset();
+}
+
+std::optional<Applied> PostgresLane::refuse_while_away(const Batch& batch) {
+  if (connection_) return std::nullopt;
+  // A batch whose first run has an unknown end stays unknown while nobody can be asked.
+  const auto kind = batch.recheck ? Applied::Kind::unknown : Applied::Kind::unavailable;
+  if (base::steady_micros() < not_before_)
+    return Applied{kind, make_error(ErrorCode::StoreUnavailable, "store: the server was not reachable a moment ago")};
+  auto connected = connect();
+  if (connected) return std::nullopt;
+  pause_ = std::clamp(pause_ * 2, shared_->options.reconnect_pause, kLongestPause);
+  not_before_ = base::steady_micros() + pause_.count();
+  return Applied{kind, std::move(connected).error()};
+}
+
+// Now and then: the database's clock, and whether anybody else listens for hints.
+void PostgresLane::look_around() {
+  const std::int64_t now = base::steady_micros();
+  if (shared_->clock.wants_anchor(now)) {
+    connection_->queue(statements::clock_read);
+    const std::int64_t asked = base::steady_micros();
+    const auto rows = connection_->run();
+    const Duration step = shared_->clock.anchor(rows[0].instant(0, 0), asked, base::steady_micros());
+    if (step > kClockStep || step < -kClockStep)
+      shared_->options.log->write(base::LogLevel::warn, "the database's clock stepped", {{"seconds", step.count() / 1'000'000}});
+  }
+  if (!shared_->options.hints || now - listeners_looked_ < kLookForListeners) return;
+  listeners_looked_ = now;
+  connection_->queue(statements::listeners, Params().i32(shared_->listener_pid.load()));
+  others_listen_ = connection_->run()[0].i64(0, 0) > 0;
+}
+
+Applied PostgresLane::apply(Batch& batch) {
+  if (auto refused = refuse_while_away(batch)) return *refused;
+  try {
+    look_around();
+  } catch (const PgError& error) {
+    drop();
+    return {batch.recheck ? Applied::Kind::unknown : Applied::Kind::retry, to_error(error)};
+  }
+  tables_->set_hints(others_listen_);
+  Applied applied = batch::run_batch(*tables_, batch);
+  if (connection_->lost()) drop();
+  return applied;
+}
+
+PostgresStore::PostgresStore(std::shared_ptr<Shared> shared)
+    : PostgresLane(shared, Which::writer),
+      slow_(shared, Which::slow),
+      listener_(shared->options, [shared](int pid) {
+        return pid == shared->lane_pids[0].load() || pid == shared->lane_pids[1].load();
+      }) {}
+
+Store::Hints PostgresStore::wait_hints(Duration timeout) {
+  Hints out = listener_.wait(timeout);
+  shared_->listener_pid.store(listener_.backend_pid());
+  return out;
+}
+
+Result<std::unique_ptr<Store>> open_postgres(const PgOptions& options) {
+  if (options.migrate)
+    if (auto migrated = migrate_postgres(options); !migrated) return std::move(migrated).error();
+  auto store = std::make_unique<PostgresStore>(std::make_shared<Shared>(options));
+  if (auto connected = store->connect(); !connected) return std::move(connected).error();
+  return Result<std::unique_ptr<Store>>(std::move(store));
+}
+
+Result<void> migrate_postgres(const PgOptions& options) {
+  auto opened = open_plain(options);
+  if (!opened) return std::move(opened).error();
+  if (auto ok = check_server(**opened, options); !ok) return ok;
+  return migrate(**opened);
+}
+
+}  // namespace semel::store::postgres

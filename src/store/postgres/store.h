@@ -1,0 +1,105 @@
+// Inside of the PostgreSQL store: reads over a pool, one lane per writing connection, hints.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "store/postgres/db_clock.h"
+#include "store/postgres/hints.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/readers.h"
+#include "store/postgres/tables.h"
+
+namespace semel::store::postgres {
+
+// What the lanes of one store share.
+struct Shared {
+  explicit Shared(PgOptions o) : options(std::move(o)), readers(options) {}
+  const PgOptions options;
+  Readers readers;
+  DbClock clock;
+  std::atomic<int> lane_pids[2] = {0, 0};  // backends whose hints are our own
+  std::atomic<int> listener_pid{0};
+};
+
+class PostgresReads : public Store {
+ public:
+  explicit PostgresReads(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+  base::Clock& clock() override;
+  std::string_view backend() const override { return "postgres"; }
+
+  Result<std::optional<core::TenantId>> tenant_find(std::string_view name) override;
+  Result<std::vector<std::pair<core::TenantId, std::string>>> tenant_list() override;
+  Result<std::vector<core::Lane>> lane_list() override;
+  Result<LaneStats> lane_stats(core::LaneId lane) override;
+  Result<std::optional<ExecutionView>> execution_get(core::TenantId tenant, ExecutionId id) override;
+  Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space, std::string_view key) override;
+  Result<std::vector<ExecutionView>> execution_list(const ExecutionFilter& filter) override;
+  Result<Whereabouts> execution_whereabouts(const core::Execution& execution) override;
+  Result<std::optional<core::Attention>> attention_get(ExecutionId id) override;
+  Result<std::optional<core::Identity>> key_get(core::TenantId tenant, std::string_view key) override;
+  Result<std::vector<core::Identity>> key_list(core::TenantId tenant, std::string_view after, std::int32_t limit) override;
+  Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) override;
+  Result<std::optional<core::Session>> session_get(SessionId id) override;
+  Result<std::vector<ReadyLane>> ready_lanes() override;
+  Result<std::optional<Instant>> next_timer() override;
+  Result<std::vector<core::InboxRow>> inbox_list(std::int32_t limit) override;
+  Result<std::vector<std::string>> verify() override;
+  Result<std::string> snapshot() override;
+
+ protected:
+  // Rows of one prepared statement on a reader.
+  template <class T, class Read>
+  Result<T> query(const Statement& statement, const Params& params, Read read) {
+    return shared_->readers.run<T>([&](Connection& c) {
+      c.queue(statement, params);
+      const auto rows = c.run();
+      return T(read(rows[0]));
+    });
+  }
+
+  std::shared_ptr<Shared> shared_;
+};
+
+// One writing connection.
+class PostgresLane : public PostgresReads {
+ public:
+  enum class Which : std::uint8_t { writer = 0, slow = 1 };
+  PostgresLane(std::shared_ptr<Shared> shared, Which which) : PostgresReads(std::move(shared)), which_(which) {}
+
+  Applied apply(Batch& batch) override;
+  // Opens the connection if it is not; checks the server and the schema each time, since another server may answer now.
+  Result<void> connect();
+
+ private:
+  std::optional<Applied> refuse_while_away(const Batch& batch);
+  void look_around();
+  void drop();
+
+  const Which which_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<PostgresTables> tables_;
+  Duration pause_{0};
+  std::int64_t not_before_ = 0;        // monotonic: no attempt to connect before
+  std::int64_t listeners_looked_ = 0;  // monotonic
+  bool others_listen_ = false;
+};
+
+class PostgresStore final : public PostgresLane {
+ public:
+  explicit PostgresStore(std::shared_ptr<Shared> shared);
+
+  Store* slow_lane() override { return &slow_; }
+  bool hears_hints() const override { return shared_->options.hints; }
+  Hints wait_hints(Duration timeout) override;
+  void interrupt_hints() override { listener_.interrupt(); }
+
+ private:
+  PostgresLane slow_;
+  HintListener listener_;
+};
+
+}  // namespace semel::store::postgres

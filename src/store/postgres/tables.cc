@@ -1,0 +1,209 @@
+#include "store/postgres/tables.h"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "store/postgres/codec.h"
+#include "store/postgres/guarded.h"
+#include "store/postgres/statements.h"
+
+namespace semel::store::postgres {
+
+using batch::TablesError;
+
+TablesError to_tables_error(const PgError& error, std::optional<std::size_t> commit_at) {
+  using Kind = Applied::Kind;
+  const std::string_view state = error.sqlstate;
+  const Error told = to_error(error);
+  if (error.lost) {
+    // A word of the server about a statement before COMMIT tells that COMMIT did not run. Silence tells nothing.
+    if (commit_at && (state.empty() || error.at >= *commit_at))
+      return {Kind::unknown, make_error(ErrorCode::UnknownCommit, "store: connection lost during commit: " + error.message)};
+    return {Kind::retry, told};
+  }
+  if (state == "55P03") return {Kind::locked, told};
+  if (state == "40001" || state == "40P01" || state == "SM001" || state == "57014") return {Kind::retry, told};
+  if (state.starts_with("57P") || state.starts_with("08") || state == "25P03") return {Kind::retry, told};
+  if (state == "23505" && error.constraint == "batch_mark_pkey")
+    return {Kind::unknown, make_error(ErrorCode::UnknownCommit, "store: this batch ran before")};
+  // Another node created the same row between our read and our write: the next run finds it.
+  if (state == "23505" && error.constraint != "execution_pkey") return {Kind::retry, told};
+  if (state.starts_with("53") || state == "25006") return {Kind::unavailable, told};
+  if (told.code == ErrorCode::StoreCorrupt) return {Kind::fatal, told};
+  if (told.code == ErrorCode::SchemaTooOld) return {Kind::unavailable, told};
+  return {Kind::halve, told};
+}
+
+std::size_t PostgresTables::queue(const Statement& statement, const Params& params) {
+  if (!std::exchange(begun_, true)) db_.queue(statements::begin);
+  return db_.queue(statement, params);
+}
+
+bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
+  begun_ = wrote_ = marked_ = false;
+  commit_at_.reset();
+  hint_.clear();
+  if (!recheck) return false;
+  try {
+    const std::size_t at = queue(statements::batch_mark_win, Params().bytes(id).i64(now));
+    const bool won = db_.run()[at].count() == 1;
+    marked_ = wrote_ = won;
+    return !won;
+  } catch (const PgError& error) {
+    // As long as the first run has no end, its outcome stays unknown.
+    TablesError told = to_tables_error(error, std::nullopt);
+    if (told.kind == Applied::Kind::locked || told.kind == Applied::Kind::retry || told.kind == Applied::Kind::halve)
+      told.kind = Applied::Kind::unknown;
+    throw told;
+  }
+}
+
+void PostgresTables::queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement) {
+  Params p;
+  p.i32s(sorted, [](const core::Identity* i) { return i->id.tenant; })
+      .i16s(sorted, [](const core::Identity* i) { return i->id.space; })
+      .texts(sorted, [](const core::Identity* i) -> const std::string& { return i->id.key; })
+      .uuids(sorted, [](const core::Identity* i) { return i->target; })
+      .i16s(sorted, [](const core::Identity* i) { return i->target_kind; })
+      .flags(sorted, [](const core::Identity* i) { return i->tombstone; })
+      .byteas(sorted, [](const core::Identity* i) { return i->fingerprint; })
+      .i64s(sorted, [](const core::Identity* i) { return i->expires_at; })
+      .i32s(sorted, [](const core::Identity* i) { return i->revision; });
+  queue(statement, p);
+}
+
+namespace {
+
+// Indices of a list in ascending order of a key; equal keys keep their order.
+template <class List, class Less>
+std::vector<std::size_t> ordered(const List& list, Less less) {
+  std::vector<std::size_t> order(list.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (less(list[a], list[b])) return true;
+    return !less(list[b], list[a]) && a < b;
+  });
+  return order;
+}
+
+// Marks, for every id the server returned, the first of the given ones that carries it.
+template <class Id>
+std::vector<char> first_matches(const Rows& rows, const std::vector<Id>& given) {
+  std::vector<char> out(given.size(), 0);
+  std::unordered_map<Id, int> returned;
+  for (int r = 0; r < rows.count(); ++r) ++returned[rows.id<Id>(r, 0)];
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto it = returned.find(given[i]);
+    if (it == returned.end() || it->second == 0) continue;
+    --it->second;
+    out[i] = 1;
+  }
+  return out;
+}
+
+Params take_params(const batch::Take& take, Instant now) {
+  Params p;
+  p.i32(take.lane).i16(take.alone).i32(take.limit).i32(take.set_flags).i32(core::kNoHandler).i64(now);
+  p.i64(take.lease_expires_at).bytes(take.session).bytes(*take.worker);
+  return p;
+}
+
+std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
+  std::vector<core::ClaimedTask> out;
+  out.reserve(static_cast<std::size_t>(rows.count()));
+  for (int r = 0; r < rows.count(); ++r) {
+    core::ClaimedTask task;
+    task.execution = read_execution(rows, r);
+    task.payload = read_payload(rows, r, task.execution.id, kExecutionWidth);
+    out.push_back(std::move(task));
+  }
+  std::sort(out.begin(), out.end(), [](const core::ClaimedTask& a, const core::ClaimedTask& b) {
+    return std::tie(a.execution.priority, a.execution.scheduled_at, a.execution.id) <
+           std::tie(b.execution.priority, b.execution.scheduled_at, b.execution.id);
+  });
+  return out;
+}
+
+}  // namespace
+
+batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant now) {
+  return guarded([&] {
+    std::size_t identities_at = 0, successes_at = 0;
+    if (!attempt.identities.empty()) {
+      std::vector<const core::Identity*> sorted;
+      for (const std::size_t i : ordered(attempt.identities, [](auto* a, auto* b) { return a->id < b->id; }))
+        sorted.push_back(attempt.identities[i]);
+      queue_identities(sorted, statements::identity_win);
+      identities_at = db_.queued() - 1;
+    }
+    if (!attempt.successes.empty()) {
+      const auto& all = attempt.successes;
+      const auto order = ordered(all, [](const auto& a, const auto& b) { return a.execution < b.execution; });
+      Params p;
+      p.uuids(order, [&](std::size_t i) { return all[i].execution; })
+          .i32s(order, [&](std::size_t i) { return all[i].version; })
+          .byteas(order, [&](std::size_t i) -> const std::optional<std::string>& { return *all[i].result; })
+          .i64(now)
+          .i32(core::kEndMarks);
+      successes_at = queue(statements::execution_succeed, p);
+    }
+    std::vector<std::size_t> takes_at;
+    for (const batch::Take& take : attempt.takes) takes_at.push_back(queue(statements::take, take_params(take, now)));
+    SEMEL_FP("pg.attempt.before");
+    const std::vector<Rows> rows = db_.run();
+
+    batch::Attempted out;
+    if (!attempt.identities.empty()) {
+      std::vector<ExecutionId> targets;
+      for (const core::Identity* i : attempt.identities) targets.push_back(i->target);
+      out.identity_won = first_matches(rows[identities_at], targets);
+    }
+    if (!attempt.successes.empty()) {
+      std::vector<ExecutionId> ids;
+      for (const batch::PlainSuccess& s : attempt.successes) ids.push_back(s.execution);
+      out.success_applied = first_matches(rows[successes_at], ids);
+    }
+    for (const std::size_t at : takes_at) out.taken.push_back(read_taken(rows[at]));
+    for (const Rows& r : rows) wrote_ = wrote_ || r.count() > 0;
+    return out;
+  });
+}
+
+void PostgresTables::commit(const BatchId& id, Instant now, bool mark) {
+  guarded([&] {
+    if (!begun_ && !mark) return;
+    if (!mark && !wrote_) {  // only locks to give back: nothing to sync, nobody waits
+      db_.queue(statements::rollback);
+      db_.send();
+      begun_ = false;
+      return;
+    }
+    if (mark && !marked_) queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
+    commit_at_ = queue(statements::commit);
+    SEMEL_FP("pg.commit.before");
+    if (hints_ && !hint_.empty()) db_.run_then(statements::notify, Params().bytes(hint_));
+    else db_.run();
+    begun_ = false;
+    commit_at_.reset();
+    SEMEL_FP("pg.commit.after");
+  });
+}
+
+void PostgresTables::rollback() noexcept {
+  commit_at_.reset();
+  if (!std::exchange(begun_, false) || db_.lost()) return;
+  try {
+    // In a segment of its own: behind a statement that fails it would be skipped.
+    if (db_.queued() > 0) db_.send();
+    db_.queue(statements::rollback);
+    db_.run();
+  } catch (const PgError&) {  // lost: the server rolls back by itself
+  }
+}
+
+}  // namespace semel::store::postgres

@@ -1,0 +1,60 @@
+// The batch mechanism on PostgreSQL: one transaction, few round trips, set-based statements over arrays.
+//
+// Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark + commit].
+// The writes and COMMIT travel together. That is safe because every guarded statement raises when a guard fails, and in a
+// pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0003-guards-raise.md has the measurement.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/batch/tables.h"
+#include "store/postgres/connection.h"
+
+namespace semel::store::postgres {
+
+// What a failure means for the batch. `commit_at`: the place of COMMIT in what was sent; none: it was not sent.
+batch::TablesError to_tables_error(const PgError& error, std::optional<std::size_t> commit_at);
+
+class PostgresTables final : public batch::Tables {
+ public:
+  // Of one open connection; the store makes a new one after a reconnect.
+  explicit PostgresTables(Connection& connection) : db_(connection) {}
+
+  // Whether commit() sends one NOTIFY behind a committed batch.
+  void set_hints(bool on) { hints_ = on; }
+
+  bool begin(const BatchId& id, Instant now, bool recheck) override;
+  batch::Attempted attempt(const batch::Attempt& attempt, Instant now) override;
+  void read(const core::Needs& needs, core::RowCache& cache, Instant now) override;
+  void write(const core::RowCache& cache, Instant now) override;
+  void commit(const BatchId& id, Instant now, bool mark) override;
+  void rollback() noexcept override;
+
+ private:
+  // BEGIN travels with the first statement: a batch that needs nothing from the store sends nothing.
+  std::size_t queue(const Statement& statement, const Params& params = {});
+  template <class Work>
+  auto guarded(Work work) -> decltype(work());
+
+  void queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement);
+  void write_identities(const core::RowCache& cache);
+  void write_executions(const core::RowCache& cache);
+  void write_waiting(const core::RowCache& cache);
+  void write_limits(const core::RowCache& cache);
+  void write_sessions(const core::RowCache& cache);
+  void write_inbox(const core::RowCache& cache);
+  void write_ledger(const core::RowCache& cache);
+
+  Connection& db_;
+  bool begun_ = false;       // a transaction is open, or BEGIN is queued
+  bool wrote_ = false;       // something in it must not be rolled back lightly
+  bool marked_ = false;      // the mark is there already (recheck)
+  std::optional<std::size_t> commit_at_;  // COMMIT is queued or sent
+  bool hints_ = false;
+  std::string hint_;
+};
+
+}  // namespace semel::store::postgres

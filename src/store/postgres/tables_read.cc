@@ -1,0 +1,212 @@
+// The locking reads: everything a batch asks for in one round trip.
+//
+// Lists arrive sorted by primary key, index scans over arrays and nested loops keep that order, so all nodes lock alike.
+#include <algorithm>
+
+#include "base/failpoint.h"
+#include "store/postgres/codec.h"
+#include "store/postgres/guarded.h"
+#include "store/postgres/statements.h"
+
+namespace semel::store::postgres {
+namespace {
+
+using core::Needs;
+using core::RowCache;
+
+// Statements queued now, their rows read after the round trip.
+class Plan {
+ public:
+  using Load = std::function<void(const Rows&)>;
+  void add(std::size_t at, Load load) { loads_.emplace_back(at, std::move(load)); }
+  bool empty() const { return loads_.empty(); }
+  void load(const std::vector<Rows>& rows) const {
+    for (const auto& [at, load] : loads_) load(rows[at]);
+  }
+
+ private:
+  std::vector<std::pair<std::size_t, Load>> loads_;
+};
+
+// Found rows present, all others asked for absent.
+template <class Key, class Row, class Read, class KeyOf>
+Plan::Load keyed(core::SlotMap<Key, Row>& map, const std::vector<Key>& wanted, Read read, KeyOf key_of) {
+  return [&map, &wanted, read, key_of](const Rows& rows) {
+    for (int r = 0; r < rows.count(); ++r) {
+      Row row = read(rows, r);
+      const Key key = key_of(row);
+      map.load(key, std::move(row));
+    }
+    for (const Key& key : wanted) map.load(key, std::nullopt);
+  };
+}
+
+template <class Row, class Read>
+std::vector<Row> all(const Rows& rows, Read read) {
+  std::vector<Row> out;
+  for (int r = 0; r < rows.count(); ++r) out.push_back(read(rows, r));
+  return out;
+}
+
+core::Payload payload_row(const Rows& rows, int r) { return read_payload(rows, r, rows.id<ExecutionId>(r, 0), 1); }
+core::Execution execution_row(const Rows& rows, int r) { return read_execution(rows, r); }
+core::Lane lane_row(const Rows& rows, int r) { return read_lane(rows, r); }
+
+template <class Queue>
+void plan_keyed(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
+  const auto by_id = [](const auto& row) { return row.id; };
+  const auto by_execution = [](const auto& row) { return row.execution; };
+  if (!needs.identities.empty()) {
+    Params p;
+    p.i32s(needs.identities, [](const auto& k) { return k.tenant; })
+        .i16s(needs.identities, [](const auto& k) { return k.space; })
+        .texts(needs.identities, [](const auto& k) -> const std::string& { return k.key; });
+    plan.add(queue(statements::identity_lock, p), keyed(cache.identities, needs.identities, read_identity, by_id));
+  }
+  const auto ids = [&](const auto& wanted, const Statement& statement, Plan::Load load) {
+    if (!wanted.empty()) plan.add(queue(statement, Params().uuids(wanted)), std::move(load));
+  };
+  ids(needs.executions, statements::execution_lock, keyed(cache.executions, needs.executions, execution_row, by_id));
+  ids(needs.payloads, statements::payload_read, keyed(cache.payloads, needs.payloads, payload_row, by_execution));
+  ids(needs.groups, statements::group_lock, keyed(cache.groups, needs.groups, read_group, by_id));
+  ids(needs.sessions, statements::session_lock, keyed(cache.sessions, needs.sessions, read_session, by_id));
+  ids(needs.leases, statements::lease_lock, keyed(cache.leases, needs.leases, read_lease, by_id));
+  ids(needs.attention, statements::attention_lock, keyed(cache.attention, needs.attention, read_attention, by_execution));
+  if (!needs.inbox.empty())
+    plan.add(queue(statements::inbox_lock, Params().i64s(needs.inbox, [](auto id) { return id; })),
+             keyed(cache.inbox, needs.inbox, read_inbox, by_id));
+}
+
+template <class Queue>
+void plan_lanes(const Needs& needs, RowCache& cache, Plan& plan, bool& created, Queue queue) {
+  if (!needs.tenant_names.empty()) {
+    const auto names = Params().texts(needs.tenant_names, [](const auto& n) -> const std::string& { return n; });
+    plan.add(queue(statements::tenant_ensure, names), [&](const Rows& rows) {
+      for (int r = 0; r < rows.count(); ++r) {
+        cache.tenant_names[rows.text(r, 0)].created = rows.flag(r, 1);
+        created = created || rows.flag(r, 1);
+      }
+    });
+    plan.add(queue(statements::tenant_by_name, names), [&](const Rows& rows) {
+      for (int r = 0; r < rows.count(); ++r) cache.tenant_names[rows.text(r, 0)].id = core::TenantId{rows.i32(r, 1)};
+    });
+  }
+  if (!needs.lane_names.empty()) {
+    Params names;
+    names.i32s(needs.lane_names, [](const auto& n) { return n.tenant; })
+        .texts(needs.lane_names, [](const auto& n) -> const std::string& { return n.queue; });
+    plan.add(queue(statements::lane_ensure, names), [&](const Rows& rows) {
+      for (int r = 0; r < rows.count(); ++r) {
+        cache.lane_names[{core::TenantId{rows.i32(r, 0)}, rows.text(r, 1)}].created = rows.flag(r, 2);
+        created = created || rows.flag(r, 2);
+      }
+    });
+    plan.add(queue(statements::lane_lock_by_name, names), [&](const Rows& rows) {
+      for (core::Lane& lane : all<core::Lane>(rows, lane_row)) {
+        cache.lanes.load(lane.id, lane);
+        cache.lane_names[{lane.tenant, lane.queue}].lane = std::move(lane);
+      }
+    });
+  }
+  if (!needs.lanes.empty())
+    plan.add(queue(statements::lane_lock, Params().i32s(needs.lanes, [](auto id) { return id; })),
+             keyed(cache.lanes, needs.lanes, lane_row, [](const auto& row) { return row.id; }));
+  if (!needs.key_slots.empty()) {
+    Params p;
+    p.i32s(needs.key_slots, [](const auto& k) { return k.lane; })
+        .texts(needs.key_slots, [](const auto& k) -> const std::string& { return k.concurrency_key; });
+    plan.add(queue(statements::key_slot_lock, p), keyed(cache.key_slots, needs.key_slots, read_key_slot, [](const auto& row) {
+               return core::SlotKey{row.lane, row.concurrency_key};
+             }));
+  }
+}
+
+template <class Queue>
+void plan_waiting(const Needs& needs, RowCache& cache, Instant now, Plan& plan, Queue queue) {
+  for (const core::BlockedNeed& need : needs.blocked) {
+    const auto params = Params().i32(need.key.lane).bytes(need.key.concurrency_key).i32(need.limit);
+    plan.add(queue(statements::blocked_lock, params), [&cache, &need](const Rows& rows) {
+      for (const core::BlockedRow& row : all<core::BlockedRow>(rows, read_blocked)) cache.blocked.load(row);
+      cache.blocked_windows[need.key] = core::BlockedWindow{rows.count(), rows.count() < need.limit};
+    });
+  }
+  if (needs.blocked_lane)
+    plan.add(queue(statements::blocked_lock_lane, Params().i32(needs.blocked_lane->first).i32(needs.blocked_lane->second)),
+             [&cache](const Rows& rows) {
+               cache.blocked_lane = all<core::BlockedRow>(rows, read_blocked);
+               for (const core::BlockedRow& row : *cache.blocked_lane) cache.blocked.load(row);
+             });
+  if (needs.timers_due > 0)
+    plan.add(queue(statements::timer_due, Params().i64(now).i32(needs.timers_due)), [&cache](const Rows& rows) {
+      cache.timers_due = all<core::TimerRow>(rows, read_timer);
+      for (const core::TimerRow& row : *cache.timers_due) cache.timers.load(row);
+    });
+}
+
+// As many leases as hold `limit` executions; always at least one.
+void load_expired_leases(const Rows& rows, RowCache& cache, std::int32_t limit) {
+  auto& out = cache.leases_expired.emplace();
+  std::int64_t executions = 0;
+  for (int r = 0; r < rows.count() && executions < limit; ++r) {
+    core::Lease lease = read_lease(rows, r);
+    executions += static_cast<std::int64_t>(lease.executions.size());
+    out.push_back(lease.id);
+    cache.leases.load(lease.id, std::move(lease));
+  }
+}
+
+void load_retention(const Rows& rows, RowCache& cache) {
+  auto& out = cache.retention.emplace();
+  for (int r = 0; r < rows.count(); ++r) {
+    core::Execution e = read_execution(rows, r);
+    out.push_back(e.id);
+    cache.executions.load(e.id, std::move(e));
+  }
+  std::sort(out.begin(), out.end());
+}
+
+template <class Queue>
+void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, Queue queue) {
+  if (needs.leases_expired > 0) {
+    const auto params = Params().i64(now).i32(needs.leases_expired);
+    plan.add(queue(statements::session_over, params), [&cache](const Rows& rows) {
+      auto& out = cache.sessions_over.emplace();
+      for (core::Session& session : all<core::Session>(rows, read_session)) {
+        out.push_back(session.id);
+        cache.sessions.load(session.id, std::move(session));
+      }
+    });
+    plan.add(queue(statements::lease_expired, params),
+             [&cache, limit = needs.leases_expired](const Rows& rows) { load_expired_leases(rows, cache, limit); });
+  }
+  if (needs.keys_expired > 0)
+    plan.add(queue(statements::identity_expired, Params().i64(now).i32(needs.keys_expired)), [&cache](const Rows& rows) {
+      auto& out = cache.keys_expired.emplace();
+      for (core::Identity& row : all<core::Identity>(rows, read_identity)) {
+        out.push_back(row.id);
+        const core::IdentityKey key = row.id;
+        cache.identities.load(key, std::move(row));
+      }
+    });
+  if (needs.retention) {
+    const auto params = Params().bytes(needs.retention->after).bytes(needs.retention->before).i32(needs.retention->limit);
+    plan.add(queue(statements::execution_retention, params), [&cache](const Rows& rows) { load_retention(rows, cache); });
+  }
+}
+
+}  // namespace
+
+void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Instant now) {
+  guarded([&] {
+    Plan plan;
+    const auto queue_one = [this](const Statement& statement, const Params& params) { return queue(statement, params); };
+    plan_lanes(needs, cache, plan, wrote_, queue_one);
+    plan_keyed(needs, cache, plan, queue_one);
+    plan_waiting(needs, cache, now, plan, queue_one);
+    plan_expired(needs, cache, now, plan, queue_one);
+    SEMEL_FP("pg.read.before");
+    if (!plan.empty()) plan.load(db_.run());
+  });
+}
+
+}  // namespace semel::store::postgres
