@@ -38,9 +38,9 @@ Grant grant_claims(Lane& lane, std::int32_t wanted, Instant now) {
   if (lane.config.rate_limit) {
     refill(lane, *lane.config.rate_limit, now);
     const auto tokens = static_cast<std::int32_t>(std::min<std::int64_t>(lane.tokens_micro / kToken, grant.count));
+    lane.tokens_micro -= tokens * kToken;
     if (tokens < grant.count) grant.retry_at = next_token_at(lane, *lane.config.rate_limit, now);
     grant.count = tokens;
-    lane.tokens_micro -= tokens * kToken;
   }
   if (lane.config.concurrency) lane.running_count += grant.count;
   return grant;
@@ -182,11 +182,11 @@ Answer decide_part(const TaskDeliver& op, RowCache& rows, Instant now) {
       return delivered(rows, DeliveryOutcome::already_claimed, *found);
     }
     const Payload payload = *rows.payloads.find(found->id);
-    const Execution before = *found;
-    const Status status = lose_lease(rows, rows.executions.update(found->id), now).status;
+    const ExecutionId id = found->id;
+    const Status status = lose_lease(rows, rows.executions.update(id), now).status;
     if (is_terminal(status)) {
-      const Execution* after = rows.executions.find(before.id);
-      return DeliverAnswer{DeliveryOutcome::no_op_terminal, {after ? *after : before, payload}};
+      const Execution* after = rows.executions.find(id);
+      return DeliverAnswer{DeliveryOutcome::no_op_terminal, {after ? *after : *rows.dropped, payload}};
     }
   }
   if (auto refused = take_grant(rows, *found, now)) return *refused;
@@ -196,7 +196,9 @@ Answer decide_part(const TaskDeliver& op, RowCache& rows, Instant now) {
   if (needs_slot(e, lane)) take_slot(rows, e);
   if (lane.config.concurrency) e.flags |= kCountedInLane;
   mark_claimed(rows, e, op.session, op.worker, op.lease, now);
-  rows.leases.insert(op.claim, Lease{op.claim, op.session, {{e.id, e.version}}});
+  Lease record{op.claim, op.session, {{e.id, e.version}}};
+  if (rows.leases.find(op.claim)) rows.leases.update(op.claim) = std::move(record);
+  else rows.leases.insert(op.claim, std::move(record));
   return delivered(rows, DeliveryOutcome::claimed, e);
 }
 

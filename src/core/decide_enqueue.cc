@@ -203,6 +203,8 @@ Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, I
 }
 
 Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
+  if (q.kind == Kind::task && q.on_duplicate == OnDuplicate::replace)
+    return make_error(ErrorCode::InvalidArgument, "on_duplicate = replace is for workflows; use return or reject for tasks");
   const bool mine = won_blindly(q, met, rows);
   if (const Execution* own = peek(rows.executions, q.id)) return EnqueueAnswer{q.id, own->status, true, {}, {}, false};
   const bool id_is_free = !met.by_id || mine;

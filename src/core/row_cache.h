@@ -215,6 +215,7 @@ struct RowCache {
   // Collected for the caller, not stored.
   std::vector<LedgerNote> notes;
   std::vector<ExecutionId> ended;
+  std::optional<Execution> dropped;  // the latest row that ended and went at once, as it was at its end
   std::vector<ExecutionId> cancel_requested;
 };
 

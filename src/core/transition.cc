@@ -109,6 +109,7 @@ void drop(RowCache& rows, const Execution& e) {
     const IdentityKey key = idempotency_key_of(e);
     if (const Identity* row = rows.identities.find(key); row && row->target == id) rows.identities.update(key).tombstone = true;
   }
+  rows.dropped = e;
   if (rows.attention.knows(id) && rows.attention.find(id)) rows.attention.erase(id);
   if (rows.payloads.knows(id) && rows.payloads.find(id)) rows.payloads.erase(id);
   rows.executions.erase(id);

@@ -3,6 +3,7 @@
 // Invariants: nothing is answered before commit() returned; operations on one key are decided in arrival order; a batch
 // that cannot be finished leaves nothing behind.
 #include <algorithm>
+#include <tuple>
 
 #include "core/decide.h"
 #include "core/transition.h"
@@ -155,8 +156,25 @@ class Run {
       auto& result = std::get<ClaimAnswer>(batch_.answers[i]);
       for (const auto& want : claim.lanes)
         if (want.limited && want.limit > 0) claim_from(claim, want, result);
+      in_lane_order(claim, result);
       core::record_claim(rows_, claim, result.tasks, batch_.now);
     }
+  }
+
+  // Unlimited lanes were taken first; the answer keeps the order in which the lanes were asked for.
+  static void in_lane_order(const TaskClaim& claim, ClaimAnswer& result) {
+    if (claim.lanes.size() < 2) return;
+    const auto position = [&](const core::ClaimedTask& task) {
+      return std::find_if(claim.lanes.begin(), claim.lanes.end(),
+                          [&](const auto& want) { return want.lane == task.execution.lane; }) -
+             claim.lanes.begin();
+    };
+    std::sort(result.tasks.begin(), result.tasks.end(), [&](const auto& a, const auto& b) {
+      const auto at_a = position(a), at_b = position(b);
+      if (at_a != at_b) return at_a < at_b;
+      const core::Execution &x = a.execution, &y = b.execution;
+      return std::tie(x.priority, x.scheduled_at, x.id) < std::tie(y.priority, y.scheduled_at, y.id);
+    });
   }
 
   void claim_from(const TaskClaim& claim, const TaskClaim::Want& want, ClaimAnswer& result) {
@@ -164,13 +182,17 @@ class Run {
     if (!lane) return;
     core::Lane after = *lane;
     const core::Grant grant = core::grant_claims(after, want.limit, batch_.now);
-    if (grant.retry_at) result.retry_at.push_back({want.lane, *grant.retry_at});
-    if (grant.count == 0) return;
+    if (grant.count == 0) {
+      if (grant.retry_at) result.retry_at.push_back({want.lane, *grant.retry_at});
+      return;
+    }
     Attempt attempt;
     attempt.takes.push_back(take(claim, want.lane, grant.count, lane->config.concurrency ? core::kCountedInLane : 0));
     Attempted done = tables_.attempt(attempt, batch_.now);
     const auto taken = static_cast<std::int32_t>(done.taken[0].size());
     append(result, std::move(done.taken[0]));
+    // With tokens left over it is work that lacks, not the limit that holds.
+    if (taken == grant.count && grant.retry_at) result.retry_at.push_back({want.lane, *grant.retry_at});
     if (taken == 0) return;
     core::return_grant(after, grant.count - taken);
     rows_.lanes.update(want.lane) = after;
