@@ -79,12 +79,11 @@ void SqliteTables::write_executions(const core::RowCache& cache) {
       expect_one(update.run(), "an execution");
     } else {
       expect_one(db_.prepared("execution_delete").bind(*id, slot->loaded_version).run(), "an execution");
+      db_.prepared("payload_delete").bind(*id).run();  // goes with its execution, whether or not the batch read it
     }
   }
   for (const auto& [id, slot] : changed(cache.payloads)) {
-    if (slot->change == Change::erased) {
-      db_.prepared("payload_delete").bind(*id).run();
-    } else {
+    if (slot->change != Change::erased) {
       Statement& put = db_.prepared(slot->change == Change::inserted ? "payload_insert" : "payload_update");
       bind_payload(put, *slot->row);
       put.run();
