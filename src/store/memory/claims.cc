@@ -103,7 +103,6 @@ core::Answer Model::run(const TaskClaim& q) {
     Lane& lane = t_.lanes.at(want.lane);
     Grant granted{want.limit, std::nullopt};
     if (want.limited) granted = grant(lane, want.limit);
-    if (granted.retry_at) answer.retry_at.emplace_back(want.lane, *granted.retry_at);
     std::int32_t taken = 0;
     for (; taken < granted.count; ++taken) {
       const auto first = t_.ready.lower_bound({want.lane, q.alone, INT32_MIN, Instant::min(), {}});
@@ -113,6 +112,7 @@ core::Answer Model::run(const TaskClaim& q) {
       answer.tasks.push_back(view(e));
     }
     if (want.limited) charge(lane, taken);
+    if (granted.retry_at && taken == granted.count) answer.retry_at.emplace_back(want.lane, *granted.retry_at);
   }
   record_lease(q, answer.tasks);
   return answer;

@@ -22,7 +22,23 @@ EndAnswer end_answer(const Execution& e, bool existing) {
   return {e.status, existing, e.status == Status::queued ? e.scheduled_at : Instant{}};
 }
 
-Error not_found() { return make_error(ErrorCode::ExecutionNotFound, "no such execution"); }
+Error not_found() {
+  Error error = make_error(ErrorCode::ExecutionNotFound, "no such execution");
+  error.details.push_back({"precondition", R"("missing")"});
+  return error;
+}
+
+// What stands where the writer expected its own claim.
+const char* found_instead(Status status) {
+  switch (status) {
+    case Status::claimed:
+    case Status::running: return R"("concurrent-claim")";
+    case Status::succeeded: return R"("already-completed")";
+    case Status::queued:
+    case Status::suspended: return R"("unexpected-nonterminal")";
+    default: return R"("unexpected-terminal")";
+  }
+}
 
 }  // namespace
 
@@ -56,7 +72,9 @@ Model::Standing Model::standing(const Execution& e, const core::TaskHeartbeat& q
 core::Answer Model::answer_stranger(const Execution& e, Standing standing) {
   if (standing == Standing::lost) {
     note(e, LedgerRule::stale_version);
-    return make_error(ErrorCode::LeaseLost, "the version is not that of the current claim");
+    Error error = make_error(ErrorCode::LeaseLost, "the version is not that of the current claim");
+    error.details.push_back({"precondition", found_instead(e.status)});
+    return error;
   }
   note(e, LedgerRule::repeated_completion);
   if (standing == Standing::other_outcome)

@@ -139,10 +139,7 @@ core::Answer Model::run(const core::LaneEnsure& q) {
   }
   if (q.config && *q.config != lane->config) {
     ++effects_.changes;
-    if (q.config->rate_limit != lane->config.rate_limit) {
-      lane->tokens_micro = 0;
-      lane->tokens_at.reset();
-    }
+    if (q.config->rate_limit != lane->config.rate_limit) lane->tokens_at.reset();
     lane->config = *q.config;
     lane->revision += 1;
   }

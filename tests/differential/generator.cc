@@ -1,0 +1,343 @@
+#include "tests/differential/generator.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/fingerprint.h"
+#include "core/retry.h"
+#include "tests/differential/words.h"
+
+namespace semel::differential {
+
+using namespace std::chrono_literals;
+using namespace core;
+
+namespace {
+
+const std::vector<std::string> kQueues = {"plain", "dead", "wide", "keyed", "rated", "brief", "dropped", "flows"};
+const std::vector<std::string> kNames = {"charge", "charge", "charge", "refund"};
+const std::vector<std::string> kArgs = {R"({"n":1})", R"({"n":1})", R"({"n":2})"};
+const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f", "g", "h"};
+const std::vector<std::string> kKeys = {"k1", "k2", "k3", "k4"};
+const std::vector<std::string> kSlots = {"s1", "s2"};
+const std::vector<std::string> kErrors = {R"({"name":"Boom","message":"1"})", R"({"name":"Boom","message":"2"})"};
+const std::vector<std::string> kResults = {R"({"ok":1})", R"({"ok":2})"};
+
+constexpr std::size_t kRemembered = 60;
+
+template <class T>
+void remember(std::vector<T>& list, T value) {
+  list.push_back(std::move(value));
+  if (list.size() > kRemembered) list.erase(list.begin());
+}
+
+}  // namespace
+
+LaneConfig Generator::config(const std::string& queue) {
+  LaneConfig out;
+  out.dead_letter = queue == "dead" || chance(10);
+  if (queue == "wide") out.concurrency = 1 + static_cast<std::int32_t>(random_.below(4));
+  if (queue == "keyed" && !chance(10)) out.concurrency_per_key = 1 + static_cast<std::int32_t>(random_.below(3));
+  if (queue == "rated") out.rate_limit = RateLimit{1 + static_cast<std::int64_t>(random_.below(5)), chance(50) ? 1s : 60s};
+  if (queue == "brief") out.retention = std::chrono::seconds(1 + random_.below(120));
+  if (queue == "dropped") out.retention = Duration{0};
+  if (chance(20)) {
+    RetryOverrides retry;
+    retry.initial_interval = std::chrono::milliseconds(random_.below(5000));
+    if (chance(30)) retry.non_retryable = std::vector<std::string>{"Boom"};
+    out.retry = encode_overrides(retry);
+  }
+  out.paused = chance(5);
+  return out;
+}
+
+std::vector<Operation> Generator::opening(Instant now) {
+  std::vector<Operation> out;
+  for (const std::string& queue : kQueues) {
+    LaneEnsure ensure;
+    ensure.queue = queue;
+    ensure.config = config(queue);
+    out.emplace_back(std::move(ensure));
+  }
+  for (int i = 0; i < 3; ++i) out.emplace_back(SessionOpen{ids_.next<SessionId>(now), "worker-" + std::to_string(i), 60s});
+  return out;
+}
+
+Duration Generator::next_pause() {
+  const std::uint64_t dice = random_.below(100);
+  if (dice < 35) return Duration{0};
+  if (dice < 70) return Duration{static_cast<std::int64_t>(1 + random_.below(2'000'000))};
+  if (dice < 95) return std::chrono::milliseconds(1 + random_.below(30'000));
+  if (dice < 99) return std::chrono::seconds(1 + random_.below(3600));
+  return std::chrono::hours(1 + random_.below(24 * 8));
+}
+
+ExecutionId Generator::execution() {
+  if (executions_.empty() || chance(2)) return ids_.next<ExecutionId>(Instant{});
+  return pick(executions_);
+}
+
+Generator::Held Generator::held() {
+  if (held_.empty()) return {execution(), 2};
+  Held out = chance(60) ? held_.back() : pick(held_);
+  if (chance(6)) out.version += chance(50) ? 1 : -1;
+  return out;
+}
+
+TaskEnqueue Generator::enqueue(Instant now) {
+  TaskEnqueue q;
+  q.id = ids_.next<ExecutionId>(now);
+  q.kind = chance(8) ? Kind::workflow : Kind::task;
+  q.lane = q.kind == Kind::workflow ? flows_ : pick(lanes_);
+  q.name = pick(kNames);
+  q.args = pick(kArgs);
+  if (q.kind == Kind::workflow || chance(65)) q.identity = pick(kIds);
+  if (chance(30)) {
+    q.idempotency_key = pick(kKeys);
+    q.idempotency_key_ttl_seconds = static_cast<std::int64_t>(1 + random_.below(chance(50) ? 60 : 100'000));
+  }
+  if (q.identity || q.idempotency_key) q.fingerprint = fingerprint_of(q.name, q.args).value();
+  q.priority = static_cast<std::int32_t>(random_.below(4)) * 50;
+  q.max_attempts = 1 + static_cast<std::int32_t>(random_.below(3));
+  if (chance(15)) {
+    RetryOverrides retry;
+    retry.initial_interval = std::chrono::milliseconds(random_.below(3000));
+    q.policy = encode_overrides(retry);
+  }
+  if (chance(15)) q.delay = std::chrono::milliseconds(random_.below(20'000));
+  else if (chance(5)) q.scheduled_at = now + std::chrono::milliseconds(random_.below(20'000)) - 5s;
+  if (chance(15)) q.timeout = std::chrono::milliseconds(1 + random_.below(60'000));
+  if (chance(20)) q.attempt_timeout = std::chrono::milliseconds(1 + random_.below(20'000));
+  if (chance(40)) q.concurrency_key = pick(kSlots);
+  q.on_duplicate = static_cast<OnDuplicate>(chance(70) ? 0 : q.kind == Kind::workflow || chance(5) ? 2 : 1);
+  q.reuse = static_cast<Reuse>(random_.below(3));
+  q.match_args = !chance(15);
+  if (!groups_.empty() && chance(10)) q.group = pick(groups_);
+  const auto stats = oracle_.lane_stats(q.lane);
+  q.drop_at_end = stats.ok() && stats->lane.config.retention == Duration{0};
+  return q;
+}
+
+TaskClaim Generator::claim(Instant now) {
+  TaskClaim q;
+  q.id = ids_.next<ClaimId>(now);
+  q.session = pick(sessions_);
+  q.worker = "worker";
+  q.lease = std::chrono::milliseconds(1000 + random_.below(30'000));
+  q.alone = chance(20);
+  std::vector<LaneId> lanes = lanes_;
+  const std::size_t count = q.alone ? 1 : 1 + random_.below(3);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = random_.below(lanes.size());
+    const LaneConfig config = oracle_.lane_stats(lanes[at]).value().lane.config;
+    q.lanes.push_back({lanes[at], q.alone ? 1 : 1 + static_cast<std::int32_t>(random_.below(4)), config.rate_limit || config.concurrency});
+    lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return q;
+}
+
+TaskDeliver Generator::deliver(Instant now) {
+  if (!deliveries_.empty() && chance(5)) return pick(deliveries_);
+  TaskDeliver q;
+  q.identity = pick(kIds);
+  if (chance(40)) q.execution = execution();
+  // A workflow is run by decisions, never by a delivery.
+  if (const auto view = q.execution ? oracle_.execution_get(q.tenant, *q.execution).value() : std::nullopt)
+    if (view->execution.kind == Kind::workflow) q.execution.reset();
+  q.claim = ids_.next<ClaimId>(now);
+  q.session = pick(sessions_);
+  q.worker = "courier";
+  q.lease = std::chrono::milliseconds(1000 + random_.below(30'000));
+  return q;
+}
+
+TaskFail Generator::fail() {
+  const Held target = held();
+  TaskFail q;
+  q.execution = target.execution;
+  q.version = target.version;
+  q.error_name = "Boom";
+  q.error = pick(kErrors);
+  q.retryable = !chance(20);
+  if (chance(20)) q.next_delay = std::chrono::milliseconds(random_.below(5000));
+  q.cancelled = chance(25);
+  q.random_bits = random_.next();
+  return q;
+}
+
+GroupCreate Generator::group(Instant now) {
+  if (!groups_.empty() && chance(20)) return {Group{pick(groups_), kDefaultTenant, 1, 0, 0, 0, {}, {}, false}};
+  GroupCreate q;
+  q.group.id = ids_.next<GroupId>(now);
+  q.group.total = 1 + static_cast<std::int32_t>(random_.below(3));
+  Execution& e = q.group.completion;
+  e.id = ids_.next<ExecutionId>(now);
+  e.lane = pick(lanes_);
+  e.name = "all-done";
+  e.created_at = e.scheduled_at = now;
+  if (chance(30)) e.concurrency_key = pick(kSlots);
+  q.group.completion_payload = {e.id, Encoding::json, "{}", ""};
+  return q;
+}
+
+LaneEnsure Generator::lane() {
+  LaneEnsure q;
+  q.queue = pick(kQueues);
+  if (chance(80)) q.config = config(q.queue);
+  return q;
+}
+
+LeaseForget Generator::forget() {
+  LeaseForget q;
+  if (claims_.empty()) return q;
+  const ClaimId claim = pick(claims_);
+  // Only records of which nothing is held any more, as the engine does.
+  const std::string text = oracle_.snapshot().value();
+  const std::size_t at = text.find("lease|id=" + claim.to_string());
+  if (at == std::string::npos) return q;
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  const std::size_t list = line.find("executions=\"") + 12;
+  for (std::size_t from = list; from < line.size();) {
+    const auto id = ExecutionId::parse(line.substr(from, 36));
+    if (id) {
+      const auto view = oracle_.execution_get(kDefaultTenant, *id).value();
+      if (view && (view->execution.status == Status::claimed || view->execution.status == Status::running)) return q;
+    }
+    const std::size_t comma = line.find(',', from);
+    if (comma == std::string::npos) break;
+    from = comma + 1;
+  }
+  q.claims.push_back(claim);
+  return q;
+}
+
+EnqueueWithin Generator::within(Instant now) {
+  EnqueueWithin q;
+  const bool fails = chance(20);
+  q.function = [fails](void*) { return fails ? Result<void>(make_error(ErrorCode::InvalidArgument, "the caller changed its mind")) : Result<void>(); };
+  for (std::uint64_t i = 0, count = 1 + random_.below(3); i < count; ++i) q.tasks.push_back(enqueue(now));
+  return q;
+}
+
+Operation Generator::draw_sweep(Instant) {
+  switch (random_.below(5)) {
+    case 0: return SessionsExpire{1000, random_.next()};
+    case 1: return TimersFire{1000, random_.next()};
+    case 2: return BlockedSweep{pick(lanes_), chance(30) ? 2 : 500};
+    case 3: return RetentionSweep{chance(50) ? ExecutionId{} : sweep_after_, chance(30) ? 5 : 1000};
+    default: return KeysExpire{1000};
+  }
+}
+
+Operation Generator::draw(Instant now) {
+  const std::uint64_t dice = random_.below(1000);
+  if (dice < 260) return enqueue(now);
+  if (dice < 390) return claim(now);
+  if (dice < 470) return deliver(now);
+  if (dice < 520) {
+    const Held target = held();
+    return TaskHeartbeat{target.execution, target.version, std::chrono::milliseconds(1000 + random_.below(20'000)),
+                         chance(30) ? std::optional<std::string>("{\"at\":1}") : std::nullopt};
+  }
+  if (dice < 620) {
+    const Held target = held();
+    return TaskComplete{target.execution, target.version, chance(10) ? std::nullopt : std::optional(pick(kResults))};
+  }
+  if (dice < 700) return fail();
+  if (dice < 735) {
+    const Held target = held();
+    return TaskRelease{target.execution, target.version, std::chrono::milliseconds(chance(50) ? 0 : random_.below(3000)), chance(30)};
+  }
+  if (dice < 775) return ExecutionCancel{kDefaultTenant, chance(50) ? held().execution : execution()};
+  if (dice < 815) return ExecutionRedrive{kDefaultTenant, execution(), ids_.next<ExecutionId>(now)};
+  if (dice < 835) return ExecutionDiscard{kDefaultTenant, execution()};
+  if (dice < 840) return TenantEnsure{chance(50) ? "default" : "tenant-" + std::to_string(random_.below(3))};
+  if (dice < 862) return lane();
+  if (dice < 880) return KeyRelease{kDefaultTenant, pick(kKeys), chance(40)};
+  if (dice < 890) return group(now);
+  if (dice < 897) return SessionOpen{chance(30) ? pick(sessions_) : ids_.next<SessionId>(now), "worker", std::chrono::seconds(1 + random_.below(90))};
+  if (dice < 912) return SessionRenew{pick(sessions_), std::chrono::seconds(1 + random_.below(90))};
+  if (dice < 919) return SessionClose{pick(sessions_)};
+  if (dice < 924) return forget();
+  if (dice < 930) return InboxFeed{static_cast<std::int64_t>(random_.below(1000)), {}, "unreadable"};
+  if (dice < 936) return within(now);
+  if (dice < 948) {
+    LedgerAdd q;
+    for (std::uint64_t i = 0; i < 5 && !notes_.empty(); ++i) q.notes.push_back(pick(notes_));
+    return q;
+  }
+  return draw_sweep(now);
+}
+
+Operation Generator::next(Instant now) {
+  for (;;) {
+    Operation out = draw(now);
+    if (!left_out_.contains(kind_of(out))) return out;
+  }
+}
+
+std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
+  std::vector<Operation> claims, successes, rest;  // a plain success is written before anything is decided
+  std::set<ExecutionId> addressed;
+  const bool sweeps = chance(20);
+  if (sweeps) rest.push_back(draw_sweep(now));
+  while (claims.size() + successes.size() + rest.size() < size) {
+    Operation one = next(now);
+    if (one.index() >= Operation(SessionsExpire{}).index() && !std::holds_alternative<LedgerAdd>(one)) continue;
+    if (std::holds_alternative<LaneEnsure>(one) || std::holds_alternative<TenantEnsure>(one) || std::holds_alternative<LeaseForget>(one)) continue;
+    if (const auto* claim = std::get_if<TaskClaim>(&one)) {
+      if (!sweeps) claims.push_back(*claim);
+      continue;
+    }
+    const auto target = std::visit(
+        [](const auto& q) -> std::optional<ExecutionId> {
+          if constexpr (requires { ExecutionId(q.execution); }) return q.execution;
+          else return std::nullopt;
+        },
+        one);
+    if (target && !addressed.insert(*target).second) continue;
+    if (std::holds_alternative<TaskDeliver>(one)) continue;
+    if (std::holds_alternative<TaskComplete>(one) && !sweeps) successes.push_back(std::move(one));
+    else rest.push_back(std::move(one));
+  }
+  for (Operation& one : successes) claims.push_back(std::move(one));
+  for (Operation& one : rest) claims.push_back(std::move(one));
+  return claims;
+}
+
+void Generator::learn_execution(ExecutionId id) {
+  if (std::find(executions_.begin(), executions_.end(), id) == executions_.end()) remember(executions_, id);
+}
+
+void Generator::learn(const Execution& e) {
+  learn_execution(e.id);
+  if (e.status == Status::claimed || e.status == Status::running) remember(held_, Held{e.id, e.version});
+}
+
+void Generator::observe(const Operation& operation, const Answer& answer, const std::vector<LedgerNote>& notes) {
+  for (const LedgerNote& note : notes) remember(notes_, note);
+  if (const auto* a = std::get_if<EnqueueAnswer>(&answer)) learn_execution(a->execution);
+  if (const auto* a = std::get_if<RedriveAnswer>(&answer)) learn_execution(a->successor);
+  if (const auto* a = std::get_if<ClaimAnswer>(&answer)) {
+    for (const auto& task : a->tasks) learn(task.execution);
+    if (!a->tasks.empty()) remember(claims_, std::get<TaskClaim>(operation).id);
+  }
+  if (const auto* a = std::get_if<DeliverAnswer>(&answer)) {
+    learn(a->task.execution);
+    if (a->outcome == DeliveryOutcome::claimed) remember(deliveries_, std::get<TaskDeliver>(operation));
+  }
+  if (const auto* a = std::get_if<LaneAnswer>(&answer); a && a->created) {
+    // Workflows are run by decisions, never claimed: they wait in a lane of their own.
+    if (a->lane.queue == "flows") flows_ = a->lane.id;
+    else lanes_.push_back(a->lane.id);
+  }
+  if (const auto* q = std::get_if<SessionOpen>(&operation)) remember(sessions_, q->session);
+  if (const auto* q = std::get_if<GroupCreate>(&operation)) {
+    remember(groups_, q->group.id);
+    if (!q->group.completion.id.is_nil()) learn_execution(q->group.completion.id);
+  }
+  if (std::holds_alternative<RetentionSweep>(operation))
+    if (const auto* a = std::get_if<SweepAnswer>(&answer)) sweep_after_ = a->more ? a->next_after : ExecutionId{};
+}
+
+}  // namespace semel::differential
