@@ -1,11 +1,20 @@
-# Script mode (-P): runs PROGRAM in the fresh directory WORK and compares what it prints with EXPECTED.
+# Script mode (-P): runs PROGRAM in the fresh directory WORK and compares what it prints with the `// Output:` block that
+# ends FILE.
+file(READ "${FILE}" text)
+string(FIND "${text}" "// Output:\n" begin REVERSE)
+if(begin EQUAL -1)
+  message(FATAL_ERROR "${FILE}: no `// Output:` block at its end")
+endif()
+string(SUBSTRING "${text}" ${begin} -1 expected)
+string(REGEX REPLACE "^// Output:\n" "" expected "${expected}")
+string(REGEX REPLACE "(^|\n)// ?" "\\1" expected "${expected}")
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
-execute_process(COMMAND "${PROGRAM}" WORKING_DIRECTORY "${WORK}" OUTPUT_VARIABLE output RESULT_VARIABLE code)
+execute_process(COMMAND "${PROGRAM}" WORKING_DIRECTORY "${WORK}" OUTPUT_VARIABLE output ERROR_VARIABLE errors
+                RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
-  message(FATAL_ERROR "exit code ${code}, printed:\n${output}")
+  message(FATAL_ERROR "exit code ${code}, printed:\n${output}${errors}")
 endif()
-file(READ "${EXPECTED}" expected)
 if(NOT output STREQUAL expected)
-  message(FATAL_ERROR "expected:\n${expected}\nprinted:\n${output}")
+  message(FATAL_ERROR "expected:\n${expected}\nprinted:\n${output}${errors}")
 endif()
