@@ -31,7 +31,7 @@ std::string with_database(const std::string& url, const std::string& database) {
 std::unique_ptr<Connection> connect_to(const std::string& url) {
   PgOptions options;
   options.url = url;
-  return Connection::open(options, Role{"semel test", std::chrono::seconds(10), false, {}}).value();
+  return Connection::open(options, Role{"semel test", std::chrono::seconds(10), false}).value();
 }
 
 Rows run(const std::string& url, const std::string& sql) {

@@ -149,18 +149,27 @@ Result<std::unique_ptr<Connection>> Connection::open(const PgOptions& options, c
   PQenterPipelineMode(raw);
   try {
     made->queue_text(pinned_settings(options, role));
-    for (const Statement& statement : role.statements) {
-      if (!PQsendPrepare(raw, std::string(statement.name).c_str(), expanded(statement.text).c_str(), 0, nullptr))
-        made->fail_lost(made->queued_, trimmed(PQerrorMessage(raw)));
-      ++made->queued_;
-    }
     made->run();
   } catch (const PgError& error) {
-    if (error.at > 0 && error.at <= role.statements.size() && !error.lost)
-      return make_error(to_error(error).code, "store: statement " + std::string(role.statements[error.at - 1].name) + ": " + error.message);
     return to_error(error);
   }
   return made;
+}
+
+Result<void> Connection::prepare(std::span<const Statement> statements) {
+  try {
+    for (const Statement& statement : statements) {
+      if (!PQsendPrepare(connection_, std::string(statement.name).c_str(), expanded(statement.text).c_str(), 0, nullptr))
+        fail_lost(queued_, trimmed(PQerrorMessage(connection_)));
+      ++queued_;
+    }
+    run();
+    return {};
+  } catch (const PgError& error) {
+    Error told = to_error(error);
+    if (!error.lost) told.message = "store: statement " + std::string(statements[error.at].name) + ": " + error.message;
+    return told;
+  }
 }
 
 int Connection::backend_pid() const { return PQbackendPID(connection_); }

@@ -42,14 +42,16 @@ struct Role {
   std::string_view application;
   Duration lock_timeout{0};
   bool read_only = false;
-  std::span<const Statement> statements;  // prepared at once, in the round trip of the settings
 };
 
 class Connection {
  public:
-  // Opens, pins the settings, prepares. Blocks up to the connect timeout. StoreNotFound, StoreUnavailable.
+  // Opens and pins the settings. Blocks up to the connect timeout. StoreNotFound, StoreUnavailable.
   static Result<std::unique_ptr<Connection>> open(const PgOptions& options, const Role& role);
   ~Connection();
+
+  // Prepares statements, all in one round trip.
+  Result<void> prepare(std::span<const Statement> statements);
 
   // Queues; answers the index of its rows in what `run` returns.
   std::size_t queue(const Statement& statement, const Params& params = {});

@@ -84,7 +84,7 @@ HintListener::~HintListener() {
 }
 
 bool HintListener::connect() {
-  auto opened = Connection::open(options_, Role{"semel hints", std::chrono::seconds(1), false, {}});
+  auto opened = Connection::open(options_, Role{"semel hints", std::chrono::seconds(1), false});
   if (!opened) return false;
   try {
     (*opened)->queue_text("listen semel");

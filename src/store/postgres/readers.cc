@@ -32,7 +32,9 @@ Result<std::unique_ptr<Connection>> Readers::open() {
     if (base::steady_micros() < closed_until_)
       return make_error(ErrorCode::StoreUnavailable, "store: the server was not reachable a moment ago");
   }
-  auto opened = Connection::open(options_, Role{"semel reader", std::chrono::seconds(5), true, reader_statements()});
+  auto opened = Connection::open(options_, Role{"semel reader", std::chrono::seconds(5), true});
+  if (opened)
+    if (auto prepared = (*opened)->prepare(reader_statements()); !prepared) return std::move(prepared).error();
   if (!opened && opened.error().code == ErrorCode::StoreUnavailable) {
     const std::lock_guard lock(mutex_);
     closed_until_ = base::steady_micros() + options_.reconnect_pause.count();

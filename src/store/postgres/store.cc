@@ -15,13 +15,12 @@ constexpr std::int64_t kLookForListeners = 1'000'000;
 
 Role role_of(PostgresLane::Which which, const PgOptions& options) {
   const bool writer = which == PostgresLane::Which::writer;
-  return {writer ? "semel writer" : "semel slow lane", writer ? options.writer_lock_timeout : options.slow_lock_timeout, false,
-          writer_statements()};
+  return {writer ? "semel writer" : "semel slow lane", writer ? options.writer_lock_timeout : options.slow_lock_timeout, false};
 }
 
 // A connection that is only good for looking at the schema and changing it.
 Result<std::unique_ptr<Connection>> open_plain(const PgOptions& options) {
-  return Connection::open(options, Role{"semel migrate", std::chrono::seconds(30), false, {}});
+  return Connection::open(options, Role{"semel migrate", std::chrono::seconds(30), false});
 }
 
 }  // namespace
@@ -29,13 +28,11 @@ Result<std::unique_ptr<Connection>> open_plain(const PgOptions& options) {
 Result<void> PostgresLane::connect() {
   if (connection_) return {};
   const PgOptions& options = shared_->options;
-  // The statements can only be prepared on a schema that fits: look first.
-  auto plain = open_plain(options);
-  if (!plain) return std::move(plain).error();
-  if (auto ok = check_server(**plain, options); !ok) return ok;
-  if (auto ok = check_schema(**plain); !ok) return ok;
   auto opened = Connection::open(options, role_of(which_, options));
   if (!opened) return std::move(opened).error();
+  if (auto ok = check_server(**opened, options); !ok) return ok;
+  if (auto ok = check_schema(**opened); !ok) return ok;
+  if (auto ok = (*opened)->prepare(writer_statements()); !ok) return ok;
   connection_ = std::move(*opened);
   tables_ = std::make_unique<PostgresTables>(*connection_);
   shared_->lane_pids[static_cast<std::size_t>(which_)].store(connection_->backend_pid());

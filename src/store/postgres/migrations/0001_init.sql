@@ -229,16 +229,16 @@ alter table semel.batch_mark set (autovacuum_vacuum_scale_factor = 0.1);
 
 -- Assertions of the writer's statements. SM001: another writer was in the way, run the transaction again. SM002: a row
 -- was not as it was read; only a defect does that.
-create function semel.expect_rows(found bigint, wanted bigint, what text) returns void language plpgsql as $$
+create function semel.expect_rows(got bigint, wanted bigint, what text) returns void language plpgsql as $$
 begin
-  if found is distinct from wanted then
-    raise exception 'semel: % of % rows: %', found, wanted, what using errcode = 'SM002';
+  if got is distinct from wanted then
+    raise exception 'semel: % of % rows: %', got, wanted, what using errcode = 'SM002';
   end if;
 end $$;
-create function semel.expect_free(found bigint, wanted bigint, what text) returns void language plpgsql as $$
+create function semel.expect_free(got bigint, wanted bigint, what text) returns void language plpgsql as $$
 begin
-  if found is distinct from wanted then
-    raise exception 'semel: % of % rows, others in use: %', found, wanted, what using errcode = 'SM001';
+  if got is distinct from wanted then
+    raise exception 'semel: % of % rows, others in use: %', got, wanted, what using errcode = 'SM001';
   end if;
 end $$;
 
