@@ -14,9 +14,9 @@ using namespace core;
 
 namespace {
 
-const std::vector<std::string> kQueues = {"plain", "dead", "wide", "keyed", "rated", "brief", "dropped", "flows"};
-const std::vector<std::string> kNames = {"charge", "charge", "charge", "refund"};
-const std::vector<std::string> kArgs = {R"({"n":1})", R"({"n":1})", R"({"n":2})"};
+const std::vector<std::string> kQueues = {"plain", "dead", "wide", "keyed", "keyed-too", "rated", "brief", "dropped", "flows"};
+const std::vector<std::string> kNames = {"charge", "charge", "charge", "charge", "charge", "refund"};
+const std::vector<std::string> kArgs = {R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":2})"};
 const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f", "g", "h"};
 const std::vector<std::string> kKeys = {"k1", "k2", "k3", "k4"};
 const std::vector<std::string> kSlots = {"s1", "s2"};
@@ -37,7 +37,7 @@ LaneConfig Generator::config(const std::string& queue) {
   LaneConfig out;
   out.dead_letter = queue == "dead" || chance(10);
   if (queue == "wide") out.concurrency = 1 + static_cast<std::int32_t>(random_.below(4));
-  if (queue == "keyed" && !chance(10)) out.concurrency_per_key = 1 + static_cast<std::int32_t>(random_.below(3));
+  if (queue.starts_with("keyed") && !chance(10)) out.concurrency_per_key = 1 + static_cast<std::int32_t>(random_.below(3));
   if (queue == "rated") out.rate_limit = RateLimit{1 + static_cast<std::int64_t>(random_.below(5)), chance(50) ? 1s : 60s};
   if (queue == "brief") out.retention = std::chrono::seconds(1 + random_.below(120));
   if (queue == "dropped") out.retention = Duration{0};
@@ -66,9 +66,9 @@ std::vector<Operation> Generator::opening(Instant now) {
 Duration Generator::next_pause() {
   const std::uint64_t dice = random_.below(100);
   if (dice < 35) return Duration{0};
-  if (dice < 70) return Duration{static_cast<std::int64_t>(1 + random_.below(2'000'000))};
-  if (dice < 95) return std::chrono::milliseconds(1 + random_.below(30'000));
-  if (dice < 99) return std::chrono::seconds(1 + random_.below(3600));
+  if (dice < 80 || (pace_ == 0 && dice < 97)) return Duration{static_cast<std::int64_t>(1 + random_.below(pace_ == 0 ? 300'000 : 2'000'000))};
+  if (dice < 97) return std::chrono::milliseconds(1 + random_.below(pace_ == 1 ? 10'000 : 30'000));
+  if (dice < 99 || pace_ == 0) return std::chrono::seconds(1 + random_.below(pace_ == 2 ? 3600 : 120));
   return std::chrono::hours(1 + random_.below(24 * 8));
 }
 
@@ -77,9 +77,23 @@ ExecutionId Generator::execution() {
   return pick(executions_);
 }
 
+// Mostly one of the latest: the others are over.
+SessionId Generator::session() {
+  const std::size_t recent = std::min<std::size_t>(sessions_.size(), 3);
+  return chance(80) ? sessions_[sessions_.size() - 1 - random_.below(recent)] : pick(sessions_);
+}
+
 Generator::Held Generator::held() {
   if (held_.empty()) return {execution(), 2};
-  Held out = chance(60) ? held_.back() : pick(held_);
+  Held out = chance(40) ? held_.back() : pick(held_);
+  if (chance(65)) {
+    std::vector<Held> current;
+    for (const Held& one : held_) {
+      const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
+      if (view && view->execution.version == one.version) current.push_back(one);
+    }
+    if (!current.empty()) out = pick(current);
+  }
   if (chance(6)) out.version += chance(50) ? 1 : -1;
   return out;
 }
@@ -88,10 +102,10 @@ TaskEnqueue Generator::enqueue(Instant now) {
   TaskEnqueue q;
   q.id = ids_.next<ExecutionId>(now);
   q.kind = chance(8) ? Kind::workflow : Kind::task;
-  q.lane = q.kind == Kind::workflow ? flows_ : pick(lanes_);
+  q.lane = q.kind == Kind::workflow ? flows_ : chance(35) ? pick(keyed_) : pick(lanes_);
   q.name = pick(kNames);
   q.args = pick(kArgs);
-  if (q.kind == Kind::workflow || chance(65)) q.identity = pick(kIds);
+  if (q.kind == Kind::workflow || chance(55)) q.identity = pick(kIds);
   if (chance(30)) {
     q.idempotency_key = pick(kKeys);
     q.idempotency_key_ttl_seconds = static_cast<std::int64_t>(1 + random_.below(chance(50) ? 60 : 100'000));
@@ -108,7 +122,7 @@ TaskEnqueue Generator::enqueue(Instant now) {
   else if (chance(5)) q.scheduled_at = now + std::chrono::milliseconds(random_.below(20'000)) - 5s;
   if (chance(15)) q.timeout = std::chrono::milliseconds(1 + random_.below(60'000));
   if (chance(20)) q.attempt_timeout = std::chrono::milliseconds(1 + random_.below(20'000));
-  if (chance(40)) q.concurrency_key = pick(kSlots);
+  if (chance(50)) q.concurrency_key = pick(kSlots);
   q.on_duplicate = static_cast<OnDuplicate>(chance(70) ? 0 : q.kind == Kind::workflow || chance(5) ? 2 : 1);
   q.reuse = static_cast<Reuse>(random_.below(3));
   q.match_args = !chance(15);
@@ -121,7 +135,7 @@ TaskEnqueue Generator::enqueue(Instant now) {
 TaskClaim Generator::claim(Instant now) {
   TaskClaim q;
   q.id = ids_.next<ClaimId>(now);
-  q.session = pick(sessions_);
+  q.session = session();
   q.worker = "worker";
   q.lease = std::chrono::milliseconds(1000 + random_.below(30'000));
   q.alone = chance(20);
@@ -145,7 +159,7 @@ TaskDeliver Generator::deliver(Instant now) {
   if (const auto view = q.execution ? oracle_.execution_get(q.tenant, *q.execution).value() : std::nullopt)
     if (view->execution.kind == Kind::workflow) q.execution.reset();
   q.claim = ids_.next<ClaimId>(now);
-  q.session = pick(sessions_);
+  q.session = session();
   q.worker = "courier";
   q.lease = std::chrono::milliseconds(1000 + random_.below(30'000));
   return q;
@@ -182,7 +196,7 @@ GroupCreate Generator::group(Instant now) {
 
 LaneEnsure Generator::lane() {
   LaneEnsure q;
-  q.queue = pick(kQueues);
+  q.queue = chance(40) ? "keyed" : pick(kQueues);
   if (chance(80)) q.config = config(q.queue);
   return q;
 }
@@ -223,7 +237,7 @@ Operation Generator::draw_sweep(Instant) {
   switch (random_.below(5)) {
     case 0: return SessionsExpire{1000, random_.next()};
     case 1: return TimersFire{1000, random_.next()};
-    case 2: return BlockedSweep{pick(lanes_), chance(30) ? 2 : 500};
+    case 2: return BlockedSweep{pick(chance(80) ? keyed_ : lanes_), chance(30) ? 2 : 500};
     case 3: return RetentionSweep{chance(50) ? ExecutionId{} : sweep_after_, chance(30) ? 5 : 1000};
     default: return KeysExpire{1000};
   }
@@ -255,8 +269,8 @@ Operation Generator::draw(Instant now) {
   if (dice < 862) return lane();
   if (dice < 880) return KeyRelease{kDefaultTenant, pick(kKeys), chance(40)};
   if (dice < 890) return group(now);
-  if (dice < 897) return SessionOpen{chance(30) ? pick(sessions_) : ids_.next<SessionId>(now), "worker", std::chrono::seconds(1 + random_.below(90))};
-  if (dice < 912) return SessionRenew{pick(sessions_), std::chrono::seconds(1 + random_.below(90))};
+  if (dice < 897) return SessionOpen{chance(30) ? session() : ids_.next<SessionId>(now), "worker", std::chrono::seconds(1 + random_.below(90))};
+  if (dice < 912) return SessionRenew{session(), std::chrono::seconds(1 + random_.below(90))};
   if (dice < 919) return SessionClose{pick(sessions_)};
   if (dice < 924) return forget();
   if (dice < 930) return InboxFeed{static_cast<std::int64_t>(random_.below(1000)), {}, "unreadable"};
@@ -297,8 +311,8 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
         one);
     if (target && !addressed.insert(*target).second) continue;
     if (std::holds_alternative<TaskDeliver>(one)) continue;
-    if (std::holds_alternative<TaskComplete>(one) && !sweeps) successes.push_back(std::move(one));
-    else rest.push_back(std::move(one));
+    if (!std::holds_alternative<TaskComplete>(one)) rest.push_back(std::move(one));
+    else if (!sweeps) successes.push_back(std::move(one));
   }
   for (Operation& one : successes) claims.push_back(std::move(one));
   for (Operation& one : rest) claims.push_back(std::move(one));
@@ -330,6 +344,7 @@ void Generator::observe(const Operation& operation, const Answer& answer, const 
     // Workflows are run by decisions, never claimed: they wait in a lane of their own.
     if (a->lane.queue == "flows") flows_ = a->lane.id;
     else lanes_.push_back(a->lane.id);
+    if (a->lane.queue.starts_with("keyed")) keyed_.push_back(a->lane.id);
   }
   if (const auto* q = std::get_if<SessionOpen>(&operation)) remember(sessions_, q->session);
   if (const auto* q = std::get_if<GroupCreate>(&operation)) {

@@ -16,7 +16,7 @@ namespace semel::differential {
 class Generator {
  public:
   // `oracle` is read to find targets worth hitting (held versions, lane settings).
-  Generator(std::uint64_t seed, store::Store& oracle) : random_(seed), ids_(random_), oracle_(oracle) {}
+  Generator(std::uint64_t seed, store::Store& oracle) : random_(seed), ids_(random_), pace_(seed % 3), oracle_(oracle) {}
 
   // Lanes, tenants and sessions that every run starts with. One operation per batch.
   std::vector<core::Operation> opening(Instant now);
@@ -55,6 +55,7 @@ class Generator {
   core::LaneConfig config(const std::string& queue);
   core::LeaseForget forget();
   core::EnqueueWithin within(Instant now);
+  SessionId session();
   Held held();
   ExecutionId execution();
   void learn(const core::Execution& e);
@@ -62,8 +63,10 @@ class Generator {
 
   base::SeededRandom random_;
   base::IdSource ids_;
+  std::uint64_t pace_;  // 0: leases and sessions mostly live, 2: mostly over
   store::Store& oracle_;
   std::vector<core::LaneId> lanes_;
+  std::vector<core::LaneId> keyed_;
   core::LaneId flows_{};
   std::vector<SessionId> sessions_;
   std::vector<ExecutionId> executions_;  // the most recent ones

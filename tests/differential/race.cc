@@ -77,6 +77,7 @@ class Heat {
     std::string out;
     if (*mine != *theirs) out = "rows (- memory, + other)\n" + difference(*mine, *theirs);
     for (store::Store* store : {oracle_.get(), other_.get()}) {
+      if (step_ % 5 != 0 && out.empty()) break;  // rows were equal; the invariants are checked now and then
       const auto broken = store->verify();
       if (!broken.ok()) return out + "verify: " + broken.error().message + "\n";
       for (const auto& line : *broken) out += std::string(store->backend()) + " verify: " + line + "\n";
