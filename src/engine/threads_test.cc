@@ -1,0 +1,183 @@
+#include "engine/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "base/clock.h"
+#include "store/memory/memory_store.h"
+
+namespace semel::engine {
+namespace {
+
+// Clocks outlive the stores that use them.
+base::SystemClock& test_clock() {
+  static base::SystemClock clock;
+  return clock;
+}
+
+std::unique_ptr<store::Store> new_store() { return std::make_unique<store::memory::MemoryStore>(test_clock()); }
+
+EnqueueRequest task(std::string id = "") {
+  EnqueueRequest request;
+  request.name = "work";
+  if (!id.empty()) request.task_id = std::move(id);
+  return request;
+}
+
+Result<EnqueueOutcome> enqueue(Runtime& runtime, EnqueueRequest request) {
+  return runtime.wait<EnqueueOutcome>(
+      [&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });
+}
+
+Result<store::ExecutionView> result_of(Runtime& runtime, ExecutionId id) {
+  return runtime.wait<store::ExecutionView>([&](auto done) {
+    runtime.engine().wait_result("default", id, test_clock().now() + Duration{30'000'000}, std::move(done));
+  });
+}
+
+std::shared_ptr<HandlerTable> table_of(Handler handler) {
+  auto table = std::make_shared<HandlerTable>();
+  table->add("work", std::move(handler));
+  return table;
+}
+
+TEST(Runtime, EnqueueRunAndResult) {
+  Runtime runtime(new_store(), {});
+  auto pool = runtime.start_worker(
+      table_of([](engine::Run& run) { return HandlerOutcome::success(run.task.payload.args); }), {});
+  auto request = task("a");
+  request.args = "{\"n\":1}";
+  const auto id = enqueue(runtime, request).value().execution_id;
+  auto view = result_of(runtime, id);
+  ASSERT_TRUE(view.ok()) << view.error().message;
+  EXPECT_EQ(view->execution.status, Status::succeeded);
+  EXPECT_EQ(view->execution.result, "{\"n\":1}");
+  pool->stop();
+}
+
+// D8 and the first sentence of the contract: one id, many callers, one execution.
+TEST(Runtime, SixtyFourThreadsWithOneIdMakeOneExecution) {
+  for (const std::size_t max_batch : {std::size_t{1}, std::size_t{1000}}) {
+    RuntimeOptions options;
+    options.writer.max_batch = max_batch;
+    Runtime runtime(new_store(), options);
+    std::atomic<int> created{0};
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 64; ++i)
+      callers.emplace_back([&] {
+        for (int n = 0; n < 20; ++n) created += enqueue(runtime, task("one")).value().created ? 1 : 0;
+      });
+    for (auto& caller : callers) caller.join();
+    EXPECT_EQ(created.load(), 1);
+    EXPECT_EQ(runtime.store().execution_list({})->size(), 1u);
+  }
+}
+
+TEST(Runtime, ManyTasksThroughManyHandlersEachOnce) {
+  Runtime runtime(new_store(), {});
+  std::atomic<int> runs{0};
+  std::promise<void> all_ran;
+  constexpr int kTasks = 2000;
+  WorkerOptions options;
+  options.slots = 8;
+  auto pool = runtime.start_worker(table_of([&](engine::Run&) {
+                                     if (runs.fetch_add(1) + 1 == kTasks) all_ran.set_value();
+                                     return HandlerOutcome::success();
+                                   }),
+                                   options);
+  const std::vector<EnqueueRequest> batch(1000, task());
+  for (int i = 0; i < kTasks / 1000; ++i)
+    runtime.wait<std::vector<Result<EnqueueOutcome>>>([&](auto done) { runtime.engine().enqueue_batch(batch, done); })
+        .value();
+  all_ran.get_future().wait();
+  pool->stop();
+  EXPECT_EQ(runs.load(), kTasks);
+  EXPECT_EQ(pool->stats().succeeded, static_cast<std::uint64_t>(kTasks));
+  EXPECT_TRUE(runtime.store().verify()->empty());
+}
+
+// D24
+TEST(Runtime, StopLetsHandlersEndAndGivesTheRestBack) {
+  Runtime runtime(new_store(), {});
+  std::promise<void> started, go_on;
+  auto released = go_on.get_future().share();
+  std::atomic<bool> first{true};
+  WorkerOptions options;
+  options.slots = 1;
+  auto pool = runtime.start_worker(table_of([&, released](engine::Run&) {
+                                     if (first.exchange(false)) started.set_value();
+                                     released.wait();
+                                     return HandlerOutcome::success("\"done\"");
+                                   }),
+                                   options);
+  const auto id = enqueue(runtime, task("a")).value().execution_id;
+  started.get_future().wait();
+  const auto other = enqueue(runtime, task("b")).value().execution_id;
+  std::thread stopper([&] { pool->stop(); });
+  go_on.set_value();
+  stopper.join();
+  EXPECT_EQ(runtime.engine().get("default", id)->execution.result, "\"done\"");
+  const auto row = runtime.engine().get("default", other)->execution;
+  EXPECT_TRUE(row.status == Status::queued || row.status == Status::succeeded);
+}
+
+TEST(Runtime, HandlerThatNeverEndsIsToldAndThenLeftBehind) {
+  std::promise<void> let_go;
+  auto gone = let_go.get_future().share();
+  std::promise<void> started, ended;
+  std::atomic<bool> told{false};
+  {
+    Runtime runtime(new_store(), {});
+    auto pool = runtime.start_worker(table_of([&, gone](engine::Run& run) {
+                                       run.on_stop([&] { told = true; });
+                                       started.set_value();
+                                       gone.wait();
+                                       ended.set_value();
+                                       return HandlerOutcome::success();
+                                     }),
+                                     {});
+    enqueue(runtime, task("a")).value();
+    started.get_future().wait();
+    pool->stop(Duration{60'000});
+    EXPECT_TRUE(told.load());
+  }
+  let_go.set_value();
+  ended.get_future().wait();
+}
+
+TEST(Runtime, DeliverRunsTheHandlerOnTheCallersThread) {
+  Runtime runtime(new_store(), {});
+  enqueue(runtime, task("job")).value();
+  DeliverRequest request;
+  request.job_id = "job";
+  request.worker = "broker";
+  std::thread::id ran_on;
+  auto first = runtime.deliver(request, [&](engine::Run&) {
+    ran_on = std::this_thread::get_id();
+    return HandlerOutcome::success("3");
+  });
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(first->outcome, core::DeliveryOutcome::claimed);
+  EXPECT_EQ(first->execution.execution.status, Status::succeeded);
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  auto second = runtime.deliver(request, [](engine::Run&) { return HandlerOutcome::success("4"); });
+  EXPECT_EQ(second->outcome, core::DeliveryOutcome::no_op_terminal);
+  EXPECT_EQ(second->execution.execution.result, "3");
+}
+
+TEST(Runtime, StoppedRuntimeRefusesAndAnswersWaiters) {
+  Runtime runtime(new_store(), {});
+  const auto id = enqueue(runtime, task("a")).value().execution_id;
+  std::promise<ErrorCode> waited;
+  runtime.engine().wait_result("default", id, test_clock().now() + Duration{60'000'000},
+                               [&](Result<store::ExecutionView> view) { waited.set_value(view.error().code); });
+  runtime.stop();
+  EXPECT_EQ(waited.get_future().get(), ErrorCode::ShuttingDown);
+  EXPECT_EQ(enqueue(runtime, task("b")).error().code, ErrorCode::ShuttingDown);
+}
+
+}  // namespace
+}  // namespace semel::engine
