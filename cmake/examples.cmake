@@ -6,8 +6,13 @@ foreach(file ${example_files})
   add_executable(example_${name} "${file}")
   file(STRINGS "${file}" uses_postgres REGEX "#include.*semel/postgres\\.h")
   file(STRINGS "${file}" uses_testing REGEX "#include.*semel/testing\\.h")
-  target_link_libraries(example_${name} PRIVATE $<$<BOOL:${uses_postgres}>:semel::postgres>
-                        $<$<BOOL:${uses_testing}>:semel::testing> semel::semel semel_flags sqlite3)
+  target_link_libraries(example_${name} PRIVATE semel::semel semel_flags sqlite3)
+  if(uses_postgres)
+    target_link_libraries(example_${name} PRIVATE semel::postgres)
+  endif()
+  if(uses_testing)
+    target_link_libraries(example_${name} PRIVATE semel::testing)
+  endif()
   add_test(NAME example_${name}
            COMMAND "${CMAKE_COMMAND}" -DPROGRAM=$<TARGET_FILE:example_${name}> -DFILE=${file}
                    -DWORK=${CMAKE_BINARY_DIR}/examples/${name} -P "${PROJECT_SOURCE_DIR}/cmake/check_example.cmake")

@@ -68,6 +68,10 @@ semel_layer(semel_api SOURCES ${sources} LINK semel_engine USE fmt)
 semel_sources(sources cli)
 semel_layer(semel_cli SOURCES ${sources} LINK semel_api semel_sdk semel_sdk_postgres semel_store_sqlite semel_store_postgres
             USE cli11 tomlplusplus fmt spdlog sqlite3 libpq threads)
+get_target_property(type semel_cli TYPE)
+if(type STREQUAL "STATIC_LIBRARY")
+  target_compile_definitions(semel_cli PRIVATE SEMEL_VERSION="${PROJECT_VERSION}")
+endif()
 
 # Never linked into the product. It names only base, so that the tests of a low layer do not wait for a high one:
 # a test program links the layer it tests, which brings what its test helpers need.
