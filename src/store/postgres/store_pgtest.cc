@@ -1,99 +1,168 @@
-// The store on a real server: what only PostgreSQL can do wrong.
+// The store on a real server: one path end to end, time, hints, the inbox.
 #include <gtest/gtest.h>
 
-#include "base/random.h"
-#include "base/uuid.h"
-#include "core/fingerprint.h"
+#include "store/postgres/test_kit.h"
 #include "testing/temp_postgres.h"
 
 namespace semel::store::postgres {
 namespace {
 
-using core::Operation;
 using testing::TempPostgres;
 
 class PostgresStoreTest : public ::testing::Test {
  protected:
-  void SetUp() override { store_ = database_.open(); }
-
-  Instant now() { return store_->clock().now(); }
-  template <class Id>
-  Id fresh() {
-    return ids_.next<Id>(now());
-  }
-  Applied apply(Store& store, Batch& batch, std::vector<Operation>& operations) {
-    batch.now = now();
-    batch.operations.clear();
-    for (Operation& operation : operations) batch.operations.push_back(&operation);
-    return store.apply(batch);
-  }
-  std::vector<core::Answer> run(std::vector<Operation> operations) {
-    Batch batch;
-    batch.id = fresh<BatchId>();
-    const Applied applied = apply(*store_, batch, operations);
-    EXPECT_EQ(applied.kind, Applied::Kind::committed) << applied.error.message;
-    batch.answers.resize(operations.size());
-    return batch.answers;
-  }
-  core::LaneId lane(const std::string& queue = "default") {
-    core::LaneEnsure ensure;
-    ensure.queue = queue;
-    return std::get<core::LaneAnswer>(run({ensure})[0]).lane.id;
-  }
-  core::TaskEnqueue task(core::LaneId lane, std::optional<std::string> id = {}) {
-    core::TaskEnqueue t;
-    t.id = fresh<ExecutionId>();
-    t.lane = lane;
-    t.name = "charge";
-    t.args = R"({"order":1})";
-    t.identity = std::move(id);
-    if (t.identity) t.fingerprint = core::fingerprint_of(t.name, t.args).value();
-    return t;
-  }
-  void expect_sound() {
-    const auto broken = store_->verify();
-    ASSERT_TRUE(broken.ok()) << broken.error().message;
-    for (const std::string& row : *broken) ADD_FAILURE() << row;
-  }
-
   TempPostgres database_;
-  std::unique_ptr<Store> store_;
-  base::SystemRandom random_;
-  base::IdSource ids_{random_};
+  std::unique_ptr<Store> store_ = database_.open();
+  Asker ask_{*store_};
 };
 
 TEST_F(PostgresStoreTest, ATaskLivesFromEnqueueToSuccess) {
-  const auto where = lane();
-  core::SessionOpen open;
-  open.session = fresh<SessionId>();
-  open.worker = "w";
-  open.lease = std::chrono::seconds(30);
-  run({open});
-  const auto created = std::get<core::EnqueueAnswer>(run({task(where, "pay-1")})[0]);
+  const auto lane = ask_.lane();
+  const auto session = ask_.session();
+  const auto created = ask_.ask(ask_.task(lane, "pay-1"));
   EXPECT_TRUE(created.created);
-  const auto again = std::get<core::EnqueueAnswer>(run({task(where, "pay-1")})[0]);
+  const auto again = ask_.ask(ask_.task(lane, "pay-1"));
   EXPECT_FALSE(again.created);
   EXPECT_EQ(again.execution, created.execution);
-  core::TaskClaim claim;
-  claim.id = fresh<ClaimId>();
-  claim.session = open.session;
-  claim.worker = "w";
-  claim.lease = std::chrono::seconds(30);
-  claim.lanes = {{where, 10, false}};
-  const auto claimed = std::get<core::ClaimAnswer>(run({claim})[0]);
+  const auto claimed = ask_.ask(ask_.claim(lane, session, 10));
   ASSERT_EQ(claimed.tasks.size(), 1u);
   EXPECT_EQ(claimed.tasks[0].payload.args, R"({"order":1})");
   EXPECT_EQ(claimed.tasks[0].execution.version, 2);
-  core::TaskComplete complete;
-  complete.execution = created.execution;
-  complete.version = 2;
-  complete.result = "{}";
-  EXPECT_EQ(std::get<core::EndAnswer>(run({complete})[0]).status, Status::succeeded);
+  EXPECT_EQ(ask_.ask(Asker::complete(claimed.tasks[0].execution)).status, Status::succeeded);
   const auto view = store_->execution_find(core::kDefaultTenant, core::Space::task, "pay-1").value();
   ASSERT_TRUE(view);
   EXPECT_EQ(view->execution.status, Status::succeeded);
   EXPECT_EQ(view->queue, "default");
-  expect_sound();
+  const Rows printed = database_.query("select status, task_id, result from semel.executions");
+  EXPECT_EQ(printed.text(0, 0), "succeeded");
+  EXPECT_EQ(printed.text(0, 1), "pay-1");
+  EXPECT_EQ(printed.text(0, 2), R"({"ok":true})");
+  ask_.expect_sound();
+}
+
+TEST_F(PostgresStoreTest, ClaimsComeInOrderOfPriorityDueTimeAndAge) {
+  const auto lane = ask_.lane();
+  std::vector<ExecutionId> wanted;
+  std::vector<Operation> tasks;
+  for (const int priority : {5, 5, 100, 1, 7}) {
+    auto task = ask_.task(lane);
+    task.priority = priority;
+    tasks.push_back(task);
+  }
+  for (const std::size_t i : {3, 0, 1, 4, 2}) wanted.push_back(std::get<core::TaskEnqueue>(tasks[i]).id);
+  ask_.run(tasks);
+  const auto claimed = ask_.ask(ask_.claim(lane, ask_.session(), 10));
+  std::vector<ExecutionId> got;
+  for (const auto& task : claimed.tasks) got.push_back(task.execution.id);
+  EXPECT_EQ(got, wanted);
+}
+
+TEST_F(PostgresStoreTest, ABatchThatOnlyAnswersWritesNoMark) {
+  const auto lane = ask_.lane();
+  ask_.ask(ask_.task(lane, "once"));
+  const auto marks = [&] { return database_.query("select count(*) from semel.batch_mark").i64(0, 0); };
+  const auto before = marks();
+  EXPECT_FALSE(ask_.ask(ask_.task(lane, "once")).created);
+  EXPECT_EQ(marks(), before);
+  // Its locks are given back although nobody waited for that.
+  database_.query("update semel.identity set revision = revision where key = 'once'");
+}
+
+// K3, C10
+TEST_F(PostgresStoreTest, TimeIsTheDatabasesAndNeverDecreases) {
+  Instant last = store_->clock().now();
+  for (int i = 0; i < 1000; ++i) {
+    const Instant next = store_->clock().now();
+    ASSERT_GE(next, last);
+    last = next;
+  }
+  const Rows rows = database_.query("select (extract(epoch from clock_timestamp()) * 1000000)::bigint");
+  const Duration apart = store_->clock().now() - rows.instant(0, 0);
+  EXPECT_LT(std::chrono::abs(apart), std::chrono::seconds(2));
+}
+
+// X22, D22
+TEST_F(PostgresStoreTest, AnotherProcessHearsOfNewWorkAndOfEnds) {
+  const auto other = database_.open();
+  ASSERT_TRUE(other->hears_hints());
+  EXPECT_TRUE(other->wait_hints(std::chrono::seconds(5)).all);  // connected: anything may have been missed before
+  const auto sender = database_.open();                         // looks for listeners when it connects
+  Asker ask(*sender);
+  const auto lane = ask.lane();
+  ask.ask(ask.task(lane, "a"));
+  Store::Hints heard;
+  for (int i = 0; i < 50 && heard.wakes.lanes.empty(); ++i) heard = other->wait_hints(std::chrono::milliseconds(100));
+  ASSERT_EQ(heard.wakes.lanes, std::vector{lane});
+  const auto claimed = ask.ask(ask.claim(lane, ask.session(), 1));
+  ask.ask(Asker::complete(claimed.tasks.at(0).execution));
+  for (int i = 0; i < 50 && heard.wakes.ended.empty(); ++i) heard = other->wait_hints(std::chrono::milliseconds(100));
+  EXPECT_EQ(heard.wakes.ended, std::vector{claimed.tasks[0].execution.id});
+}
+
+TEST_F(PostgresStoreTest, AnInterruptedWaitForHintsReturns) {
+  store_->interrupt_hints();
+  store_->wait_hints(std::chrono::seconds(60));
+  store_->interrupt_hints();
+  store_->wait_hints(std::chrono::seconds(60));
+}
+
+TEST_F(PostgresStoreTest, ATransactionalEnqueueExistsIffTheCallerCommits) {
+  const auto caller = database_.connect();
+  const auto enqueue = [&](const char* end) {
+    caller->queue_text("begin");
+    caller->queue_text("create table if not exists public.orders (id int)");
+    caller->queue_text("insert into public.orders values (1)");
+    caller->queue_text(R"(select semel.enqueue('charge', '{"b": 1.0,  "a":2}', task_id => 'order-1', options => '{"priority": 5}'))");
+    caller->queue_text(end);
+    caller->run();
+  };
+  enqueue("rollback");
+  EXPECT_TRUE(store_->inbox_list(10).value().empty());
+  enqueue("commit");
+  const auto waiting = store_->inbox_list(10).value();
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_EQ(waiting[0].tenant, "default");
+  EXPECT_EQ(waiting[0].request,
+            R"({"name":"charge","queue":"default","args":{"b": 1.0,  "a":2},"task_id":"order-1","priority":5})");
+
+  core::InboxFeed feed;
+  feed.inbox = waiting[0].id;
+  feed.task = ask_.task(ask_.lane(), "order-1");
+  EXPECT_TRUE(ask_.ask(feed).fed);
+  EXPECT_FALSE(ask_.ask(feed).fed) << "somebody fed it before";
+  EXPECT_TRUE(store_->inbox_list(10).value().empty());
+  EXPECT_TRUE(store_->execution_find(core::kDefaultTenant, core::Space::task, "order-1").value());
+  ask_.expect_sound();
+}
+
+TEST_F(PostgresStoreTest, ARefusedInboxRowIsKeptWithItsErrorOutOfTheFeed) {
+  database_.query("select semel.enqueue('charge', 'null', queue => 'q')");
+  const auto waiting = store_->inbox_list(10).value();
+  ASSERT_EQ(waiting.size(), 1u);
+  core::InboxFeed feed;
+  feed.inbox = waiting[0].id;
+  feed.error = R"({"error":"InvalidArgument"})";
+  EXPECT_FALSE(ask_.ask(feed).fed);
+  EXPECT_TRUE(store_->inbox_list(10).value().empty());
+  EXPECT_EQ(database_.query("select error from semel.inbox").text(0, 0), feed.error);
+}
+
+TEST_F(PostgresStoreTest, SemelEnqueueRefusesWhatItCannotMean) {
+  const auto refused = [&](const std::string& call) {
+    const auto caller = database_.connect();
+    try {
+      caller->queue_text("select semel.enqueue(" + call + ")");
+      caller->run();
+    } catch (const PgError& error) {
+      return error.sqlstate;
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refused("''"), "22023");
+  EXPECT_EQ(refused(R"('charge', options => '[]')"), "22023");
+  EXPECT_EQ(refused(R"('charge', options => '{"task_id": "x"}')"), "22023");
+  EXPECT_EQ(refused(R"('charge', '{broken')"), "22P02");
+  EXPECT_TRUE(store_->inbox_list(10).value().empty());
 }
 
 }  // namespace

@@ -1,0 +1,153 @@
+// Servers and databases the store must not trust, and one that dies.
+#include <gtest/gtest.h>
+
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/schema.h"
+#include "store/postgres/test_kit.h"
+#include "testing/private_postgres.h"
+#include "testing/temp_postgres.h"
+
+namespace semel::store::postgres {
+namespace {
+
+using testing::PrivatePostgres;
+using testing::TempPostgres;
+
+ErrorCode refused(const PgOptions& options) {
+  auto opened = open_postgres(options);
+  if (opened.ok()) return ErrorCode::Internal;
+  EXPECT_EQ(opened.error().message.find("postgres@"), std::string::npos) << "no credentials in messages";
+  return opened.error().code;
+}
+
+TEST(PostgresServer, WhatCannotBeReachedOrReadIsNamed) {
+  PgOptions options;
+  options.url = "postgres://localhost:notaport/x";
+  EXPECT_EQ(refused(options), ErrorCode::InvalidArgument);
+  options.url = "postgres://postgres@/x?host=/nowhere";
+  EXPECT_EQ(refused(options), ErrorCode::StoreUnavailable);
+  TempPostgres database;
+  options = database.options();
+  options.url.replace(options.url.find(database.database()), database.database().size(), "no_such_database");
+  EXPECT_EQ(refused(options), ErrorCode::StoreNotFound);
+}
+
+TEST(PostgresServer, OnlyMigratesWhenAsked) {
+  TempPostgres database;
+  database.query("drop schema semel cascade");
+  PgOptions options = database.options();
+  EXPECT_EQ(refused(options), ErrorCode::SchemaTooOld);
+  options.migrate = true;
+  EXPECT_TRUE(open_postgres(options).ok());
+  EXPECT_TRUE(open_postgres(options).ok()) << "nothing to do the second time";
+}
+
+// X11
+TEST(PostgresServer, ANewerSchemaIsRefusedIffItSaysSo) {
+  TempPostgres database;
+  database.query("update semel.meta set schema_version = 1000");
+  EXPECT_TRUE(open_postgres(database.options()).ok()) << "expanded only: older binaries may go on";
+  database.query("update semel.meta set min_binary = 1000");
+  EXPECT_EQ(refused(database.options()), ErrorCode::SchemaTooNew);
+  PgOptions migrating = database.options();
+  migrating.migrate = true;
+  EXPECT_EQ(refused(migrating), ErrorCode::SchemaTooNew);
+  database.query("update semel.meta set schema_version = " + std::to_string(known_schema()) + ", min_binary = 1");
+}
+
+// X23
+TEST(PostgresServer, ADatabaseThatIsNotUtf8IsRefused) {
+  const std::string url = testing::test_postgres_url();
+  TempPostgres database;
+  const std::string name = database.database() + "_latin";
+  database.query("create database " + name + " encoding 'LATIN1' template template0 locale 'C'");
+  PgOptions options = database.options();
+  options.url.replace(options.url.find(database.database()), database.database().size(), name);
+  options.migrate = true;
+  EXPECT_EQ(refused(options), ErrorCode::InvalidConfig);
+  database.query("drop database " + name);
+}
+
+// X23, K6
+TEST(PostgresServer, SettingsOfTheDatabaseChangeNothing) {
+  TempPostgres database;
+  const std::string alter = "alter database " + database.database() + " set ";
+  const std::vector<std::pair<std::string, std::string>> odd = {
+      {"timezone", "'Asia/Kathmandu'"},    {"datestyle", "'SQL, DMY'"},           {"search_path", "'nowhere'"},
+      {"synchronous_commit", "off"},       {"enable_seqscan", "on"},              {"default_transaction_isolation", "'serializable'"},
+      {"default_transaction_read_only", "on"}, {"bytea_output", "escape"},       {"statement_timeout", "1"}};
+  const auto connection = database.connect();
+  for (const auto& [name, value] : odd) {
+    connection->queue_text(alter + name + " = " + value);
+    connection->run();
+  }
+  const auto store = database.open();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  EXPECT_TRUE(ask.ask(ask.task(lane, "pay-1")).created);
+  PgOptions options = database.options();
+  const auto writer = Connection::open(options, Role{"semel writer", std::chrono::milliseconds(100), false}).value();
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"synchronous_commit", "on"}, {"timezone", "UTC"}, {"lock_timeout", "100ms"}, {"search_path", "pg_catalog"}}) {
+    writer->queue_text("select current_setting('" + name + "')");
+    EXPECT_EQ(writer->run()[0].text(0, 0), value);
+  }
+  for (const auto& [name, value] : odd) {
+    connection->queue_text("alter database " + database.database() + " reset " + name);
+    connection->run();
+  }
+}
+
+// X17; also fsync=off
+TEST(PostgresServer, AReplicaOrAServerThatMayLoseWorkIsRefused) {
+  PrivatePostgres server;
+  PgOptions options;
+  options.url = server.url();
+  options.migrate = true;
+  server.start("-c fsync=off");
+  EXPECT_EQ(refused(options), ErrorCode::InvalidConfig);
+  options.unsafe = true;
+  EXPECT_TRUE(open_postgres(options).ok());
+  server.stop();
+  server.become_replica();
+  server.start();
+  EXPECT_EQ(refused(options), ErrorCode::StoreReadOnly);
+  options.migrate = false;
+  EXPECT_EQ(refused(options), ErrorCode::StoreReadOnly);
+}
+
+// X14: everything that was acknowledged is there after the server was killed.
+TEST(PostgresServer, KilledHardLosesNothingThatWasAcknowledged) {
+  PrivatePostgres server;
+  server.start();
+  PgOptions options;
+  options.url = server.url();
+  options.migrate = true;
+  options.reconnect_pause = std::chrono::milliseconds(1);
+  const auto store = open_postgres(options).value();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 50; ++i) ask.ask(ask.task(lane, std::to_string(round) + "-" + std::to_string(i)));
+    server.kill_hard();
+    std::vector<Operation> task = {ask.task(lane, "while-away")};
+    Batch batch;
+    EXPECT_NE(ask.apply(batch, task).kind, Applied::Kind::committed);
+    batch.recheck = false;
+    const auto away = ask.apply(batch, task);
+    EXPECT_EQ(away.kind, Applied::Kind::unavailable);
+    EXPECT_EQ(away.error.code, ErrorCode::StoreUnavailable);
+    server.start();
+  }
+  Batch batch;
+  std::vector<Operation> task = {ask.task(lane, "after")};
+  while (ask.apply(batch, task).kind != Applied::Kind::committed) {
+  }
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < 50; ++i)
+      EXPECT_TRUE(store->execution_find(core::kDefaultTenant, core::Space::task, std::to_string(round) + "-" + std::to_string(i)).value());
+  ask.expect_sound();
+}
+
+}  // namespace
+}  // namespace semel::store::postgres
