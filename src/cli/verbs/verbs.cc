@@ -1,0 +1,19 @@
+#include "cli/verbs/verbs.h"
+
+namespace semel::cli {
+
+std::vector<Verb> all_verbs() {
+  std::vector<Verb> out;
+  add_task_verbs(out);
+  add_operator_verbs(out);
+  add_holder_verbs(out);
+  add_queue_verbs(out);
+  add_explain_verbs(out);
+  add_worker_verbs(out);
+  add_maintenance_verbs(out);
+  add_bench_verbs(out);
+  add_demo_verbs(out);
+  return out;
+}
+
+}  // namespace semel::cli
