@@ -41,8 +41,9 @@ const std::array<HeavyHeader, 7> kHeavyHeaders = {{
     {"openssl/", {"src/base/"}},
     {"CLI/", {"src/cli/"}},
     {"toml++/", {"src/cli/"}},
-    {"sqlite3.h", {"src/store/sqlite/", "src/cli/bench/", "src/testing/", "tests/"}},
-    {"libpq-fe.h", {"src/store/postgres/", "src/sdk/postgres/", "src/cli/bench/", "src/testing/", "tests/"}},
+    {"sqlite3.h", {"src/store/sqlite/", "src/cli/bench/", "src/testing/", "tests/", "examples/"}},
+    {"libpq-fe.h",
+     {"src/store/postgres/", "src/sdk/postgres/", "src/cli/bench/", "src/testing/", "tests/", "examples/"}},
 }};
 
 // A call that reads a clock, sleeps or draws chance, and the files where it belongs.
