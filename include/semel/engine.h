@@ -79,6 +79,12 @@ class Item {
   EnqueueOptions options_;
 };
 
+template <class R>
+struct Group {
+  GroupId id;
+  Handle<R> completion;  // answers ExecutionNotFound until the last member has ended
+};
+
 struct DeliverOptions {
   std::optional<ExecutionId> execution;  // when the message carries one; else the newest execution of the job
   Duration lease = std::chrono::seconds(30);
@@ -131,7 +137,7 @@ class Engine {
   // Returns at once; `done` is called when the task is durable or refused. Never blocks.
   template <class R, class A>
   void enqueue_async(const TaskRef<R, A>& task, const std::type_identity_t<A>& argument, const EnqueueOptions& options,
-                     std::function<void(Result<Handle<R>>)> done) {
+                     std::type_identity_t<std::function<void(Result<Handle<R>>)>> done) {
     enqueue_raw_async(Item(task, argument, options),
                       [done = std::move(done)](Result<RawHandle> handle) { done(typed<R>(std::move(handle))); });
   }
@@ -168,9 +174,16 @@ class Engine {
   }
   Result<std::vector<RawHandle>> enqueue_within(std::function<Result<void>(sqlite3*)> write, std::vector<Item> items);
 
-  // A set of `total` tasks: `completion` is enqueued when the last of them has ended, in that same transaction. Give
-  // the id to the members with EnqueueOptions::group.
-  Result<GroupId> create_group(int total, Item completion);
+  // A set of `total` tasks: the completion task is enqueued when the last of them has ended, in that same transaction.
+  // Give the id to the members with EnqueueOptions::group. The completion task takes neither task_id nor delay.
+  template <class R, class A>
+  Result<Group<R>> create_group(int total, const TaskRef<R, A>& completion, const std::type_identity_t<A>& argument,
+                                const EnqueueOptions& options = {}) {
+    auto group = create_group_raw(total, Item(completion, argument, options));
+    if (!group) return std::move(group).error();
+    return Group<R>{group->first, Handle<R>(std::move(group->second))};
+  }
+  Result<std::pair<GroupId, RawHandle>> create_group_raw(int total, Item completion);
 
   // ---- look up -----------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Engine {
   // Enqueues a row of the inbox and deletes it, in one transaction; a row that cannot be read keeps its error.
   void feed_inbox(core::InboxRow row, Callback<bool> done);
   // A set of tasks; the id goes into EnqueueRequest.group of its members.
-  void group_create(GroupRequest request, Callback<GroupId> done);
+  void group_create(GroupRequest request, Callback<GroupOutcome> done);
 
   // ---- workers that are not embedded ----
   void claim(ClaimRequest request, Callback<std::vector<store::ExecutionView>> done);

@@ -182,13 +182,16 @@ void Engine::feed_inbox(core::InboxRow row, Callback<bool> done) {
   });
 }
 
-void Engine::group_create(GroupRequest request, Callback<GroupId> done) {
+void Engine::group_create(GroupRequest request, Callback<GroupOutcome> done) {
   if (request.total < 1)
     return done(
         make_error(ErrorCode::InvalidArgument, "total must be at least 1, not " + std::to_string(request.total)));
   if (request.completion.delay || request.completion.scheduled_at)
     return done(make_error(ErrorCode::InvalidArgument,
                            "completion runs when the last member ended; leave delay and scheduled_at out"));
+  if (request.completion.task_id || request.completion.idempotency_key || request.completion.unique)
+    return done(make_error(ErrorCode::InvalidArgument,
+                           "completion is made once by its group; leave task_id, idempotency_key and unique out"));
   auto all = std::make_shared<std::vector<Result<Prepared>>>();
   all->push_back(prepare(request.completion));
   settle_lanes(all, 0, [this, all, total = request.total, done = std::move(done)] {
@@ -215,9 +218,9 @@ void Engine::group_create(GroupRequest request, Callback<GroupId> done) {
     if (task.drop_at_end) row.flags |= core::kDropAtEnd;
     if (!task.policy.empty()) row.flags |= core::kHasPolicy;
     group.completion_payload = core::Payload{task.id, task.encoding, task.args, task.policy};
-    const GroupId id = group.id;
-    send<core::GroupCreate, GroupId>(core::GroupCreate{std::move(group)}, done,
-                                     [id](core::GroupAnswer) -> Result<GroupId> { return id; });
+    const GroupOutcome outcome{group.id, task.id};
+    send<core::GroupCreate, GroupOutcome>(core::GroupCreate{std::move(group)}, done,
+                                          [outcome](core::GroupAnswer) -> Result<GroupOutcome> { return outcome; });
   });
 }
 

@@ -147,7 +147,11 @@ struct QueueView {
 
 struct GroupRequest {
   std::int32_t total = 0;
-  EnqueueRequest completion;  // enqueued when the last member ended
+  EnqueueRequest completion;  // enqueued when the last member ended; the group is its identity, it has no id or key
+};
+struct GroupOutcome {
+  GroupId id;
+  ExecutionId completion;  // exists once the last member ended
 };
 
 }  // namespace semel::engine

@@ -263,6 +263,8 @@ Result<DeliverOutcome> Runtime::deliver(DeliverRequest request, const Handler& h
   impl_->inline_runs.remove(*run);
   const ExecutionId id = run->task.execution.id;
   const std::int32_t version = run->task.execution.version;
+  if (auto progress = run->take_progress(); progress && outcome.kind != HandlerOutcome::Kind::succeeded)
+    engine().heartbeat({id, version, lease, std::move(progress)}, [](const Result<core::HeartbeatAnswer>&) {});
   Result<core::EndAnswer> ended = wait<core::EndAnswer>([&](auto done) {
     switch (outcome.kind) {
       case HandlerOutcome::Kind::succeeded:

@@ -91,12 +91,19 @@ Result<std::vector<RawHandle>> Engine::enqueue_within(std::function<Result<void>
   return out;
 }
 
-Result<GroupId> Engine::create_group(int total, Item completion) {
+Result<std::pair<GroupId, RawHandle>> Engine::create_group_raw(int total, Item completion) {
   auto request = sdk::to_request(completion, host_->tenant(), host_->sealer());
   if (!request) return std::move(request).error();
-  return host_->ask<GroupId>([&](engine::Engine& engine, auto done) {
+  const std::string tenant = request->tenant;
+  auto group = host_->ask<engine::GroupOutcome>([&](engine::Engine& engine, auto done) {
     engine.group_create(engine::GroupRequest{total, *std::move(request)}, std::move(done));
   });
+  if (!group) return std::move(group).error();
+  engine::EnqueueOutcome outcome;
+  outcome.execution_id = group->completion;
+  outcome.task_id = group->completion.to_string();
+  outcome.created = true;
+  return std::pair(group->id, host_->handle(outcome, tenant));
 }
 
 Result<Delivery> Engine::deliver_raw(std::string_view job_id, std::string_view worker, std::string_view name,

@@ -1,0 +1,112 @@
+// The engine without threads: every step is taken by the caller, in a fixed order, at a time the caller sets.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/clockwork.h"
+#include "engine/engine.h"
+#include "engine/worker.h"
+#include "sdk/driver.h"
+#include "store/memory/memory_store.h"
+#include "testing/manual_clock.h"
+
+namespace semel::testing {
+
+// What happens to the next attempt of a task.
+struct Fault {
+  enum class Kind : std::uint8_t { fail, crash_before, crash_after };
+  Kind kind{};
+  engine::HandlerOutcome outcome;
+};
+
+class SteppedDriver;
+
+// A worker pool whose handlers run when the driver says so. A crash replaces the worker inside.
+class SteppedPool final : public engine::Executor, public sdk::PoolDriver {
+ public:
+  SteppedPool(SteppedDriver& driver, std::shared_ptr<engine::HandlerTable> handlers, engine::WorkerOptions options);
+  ~SteppedPool() override;
+
+  void start(std::vector<engine::RunRef> runs) override;
+  std::vector<engine::RunRef> take_unstarted() override;
+  engine::WorkerStats stats() const override { return worker_->stats(); }
+  void stop(Duration grace) override;
+
+  engine::Worker& worker() { return *worker_; }
+  bool run_one();
+
+ private:
+  void crash();
+  void hire();
+
+  SteppedDriver& driver_;
+  std::shared_ptr<engine::HandlerTable> handlers_;
+  engine::WorkerOptions options_;
+  std::unique_ptr<engine::Worker> worker_;
+  std::deque<engine::RunRef> queue_;
+};
+
+class SteppedDriver final : public sdk::Driver {
+ public:
+  SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log);
+  ~SteppedDriver() override;
+
+  // ---- Driver ----
+  engine::Engine& engine() override { return engine_; }
+  bool wait(const Start& start) override;
+  std::unique_ptr<sdk::PoolDriver> start_worker(std::shared_ptr<engine::HandlerTable> handlers,
+                                                engine::WorkerOptions options) override;
+  Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) override;
+  engine::WriterStats writer_stats() const override { return writer_.stats(); }
+  engine::ClockworkStats clockwork_stats() const override { return clockwork_.stats(); }
+  void stop() override;
+
+  // ---- for the kit ----
+  Instant now() { return clock_.now(); }
+  // Callbacks wait here; shared, because handles may outlive the driver.
+  using Posted = std::deque<std::function<void()>>;
+  const std::shared_ptr<Posted>& posted() { return posted_; }
+  void run_until_idle();
+  void advance_to(Instant at);
+  std::optional<Instant> next_event();
+  store::Store& store() { return store_; }
+
+  std::map<std::string, std::deque<Fault>> faults;  // by task name
+  std::map<std::string, int> calls;
+  int attempts = 0;
+
+ private:
+  friend class SteppedPool;
+  template <class T, class Call>
+  Result<T> ask(Call&& call);
+  void set_time(Instant at);
+  void step_machinery();  // writer, waiters, clockwork, workers; no user code
+  bool run_user_code();   // one attempt or the posted callbacks
+  std::uint64_t change_count() const;
+  bool work_is_left();
+  void bury(std::unique_ptr<engine::Worker> worker, Instant lease_ends);
+
+  ManualClock clock_;
+  ManualMonotonic monotonic_;
+  store::memory::MemoryStore store_;
+  base::SeededRandom random_;
+  base::IdSource ids_;
+  std::shared_ptr<base::LogSink> log_;
+  engine::Env env_;
+  engine::Writer writer_;
+  engine::Engine engine_;
+  engine::Clockwork clockwork_;
+  std::vector<SteppedPool*> pools_;
+  std::vector<std::unique_ptr<engine::Worker>> buried_;  // answers under way still find them
+  std::vector<Instant> lease_ends_;                      // of crashed workers
+  std::shared_ptr<Posted> posted_ = std::make_shared<Posted>();
+};
+
+}  // namespace semel::testing
