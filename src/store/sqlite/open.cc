@@ -56,8 +56,11 @@ void prepare_writer(Connection& db, const SqliteOptions& options) {
   // Strangers (a shell, a backup) may hold a lock for a moment.
   constexpr int kBusyMilliseconds = 5000;
   db.wait_for_locks(kBusyMilliseconds);
-  db.execute("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
-             "PRAGMA foreign_keys = OFF; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF");
+  db.execute("PRAGMA page_size = 4096; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;"
+             "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF");
+  if (const std::string mode = db.text("PRAGMA journal_mode = WAL"); mode != "wal") {
+    throw SqliteFailure{0, "the file system does not support WAL; journal mode stays " + mode};
+  }
 #ifdef SEMEL_MUTANT_SYNC_NORMAL
   db.execute("PRAGMA synchronous = NORMAL");
 #else

@@ -60,7 +60,7 @@ Applied SqliteStore::run(Batch& batch) {
   } else if (tables_->met_full() && ballast_.wanted()) {
     in_reserve_ = true;
     log_.write(base::LogLevel::error, "the disk is full: only clean-up is accepted", {{"store", options_.path}});
-    return run_in_reserve(batch);
+    if (std::ranges::any_of(batch.operations, [](const auto* one) { return frees_space(*one); })) return run_in_reserve(batch);
   }
   return applied;
 }
@@ -77,9 +77,8 @@ Applied SqliteStore::run_in_reserve(Batch& batch) {
   Error full = make_error(ErrorCode::StoreFull, "sqlite:" + options_.path + ": the disk is full; free space and repeat, nothing was written");
   // One by one the operations that free space get through.
   if (std::ranges::any_of(batch.operations, frees)) return {Applied::Kind::halve, std::move(full)};
-  // Room for the ballast means room for work. Releasing it first proves that the room is really there.
-  ballast_.release();
-  if (!ballast_.hold()) return {Applied::Kind::unavailable, std::move(full)};
+  // The room that comes back belongs to the ballast first.
+  if (!ballast_.held() && !ballast_.hold()) return {Applied::Kind::unavailable, std::move(full)};
   tables_->forget_full();
   Applied applied = batch::run_batch(*tables_, batch);
   if (applied.kind == Applied::Kind::fatal) return stop(std::move(applied.error));

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "base/uuid.h"
 #include "core/fingerprint.h"
@@ -18,6 +20,27 @@
 #include "testing/temp_sqlite.h"
 
 namespace semel::store::sqlite {
+
+// Remembers what was logged.
+class MemoryLog final : public base::LogSink {
+ public:
+  bool enabled(base::LogLevel) const override { return true; }
+  void write(base::LogLevel, std::string_view message, std::initializer_list<base::LogField> fields) override {
+    std::lock_guard lock(mutex_);
+    lines_.push_back(base::format_log_line(message, fields));
+  }
+  bool has(std::string_view part) {
+    std::lock_guard lock(mutex_);
+    for (const std::string& line : lines_) {
+      if (line.find(part) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
 
 class Harness {
  public:

@@ -1,0 +1,158 @@
+// Who may open a file, and what a refused one is told. Case ids are those of FAULTS.md.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+#include "base/failpoint.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/migrate.h"
+#include "store/sqlite/test_kit.h"
+
+namespace semel::store::sqlite {
+namespace {
+
+namespace fs = std::filesystem;
+
+ErrorCode refusal(SqliteOptions options, const std::string& path) {
+  options.path = path;
+  const auto opened = open_sqlite(options);
+  EXPECT_FALSE(opened.ok()) << path;
+  if (opened.ok()) return ErrorCode::Internal;
+  EXPECT_FALSE(opened.error().message.empty());
+  return opened.error().code;
+}
+
+TEST(SqliteOpen, BadPathsAreNamed) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  const std::string folder = fs::path(options.path).parent_path();
+  EXPECT_EQ(refusal(options, ""), ErrorCode::InvalidArgument);
+  EXPECT_EQ(refusal(options, folder), ErrorCode::InvalidArgument);
+  EXPECT_EQ(refusal(options, folder + "/absent/semel.db"), ErrorCode::StoreNotFound);
+  SqliteOptions reading = options;
+  reading.read_only = true;
+  EXPECT_EQ(refusal(reading, folder + "/absent.db"), ErrorCode::StoreNotFound);
+  EXPECT_FALSE(fs::exists(folder + "/absent.db"));
+}
+
+TEST(SqliteOpen, AFolderThatCannotBeWrittenIsReadOnly) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  const std::string folder = fs::path(options.path).parent_path();
+  chmod(folder.c_str(), 0555);
+  const auto child = [&] {
+    // Permissions do not bind the superuser.
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) != 0) _exit(2);
+    const auto opened = open_sqlite(options);
+    _exit(!opened.ok() && opened.error().code == ErrorCode::StoreReadOnly ? 0 : 1);
+  };
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
+  chmod(folder.c_str(), 0755);
+}
+
+// X6
+TEST(SqliteOpen, ASecondWriterIsRefusedAndToldWhoOwnsTheFile) {
+  SqliteOptions options = testing::temp_sqlite_options();
+  options.reach = "http 127.0.0.1:7300";
+  Harness owner(options);
+  owner.enqueue("a");
+  options.owner_wait = std::chrono::milliseconds(30);
+  const auto second = open_sqlite(options);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::StoreBusy);
+  EXPECT_NE(second.error().message.find("pid " + std::to_string(getpid())), std::string::npos) << second.error().message;
+  EXPECT_NE(second.error().message.find("http 127.0.0.1:7300"), std::string::npos);
+
+  options.read_only = true;
+  auto reader = open_sqlite(options).value();
+  EXPECT_TRUE(reader->execution_find(core::kDefaultTenant, core::Space::task, "a").value());
+  owner.enqueue("b");
+  EXPECT_TRUE(reader->execution_find(core::kDefaultTenant, core::Space::task, "b").value());
+  Batch batch;
+  core::Operation operation = core::TenantEnsure{"acme"};
+  batch.operations.push_back(&operation);
+  EXPECT_EQ(reader->apply(batch).error.code, ErrorCode::StoreReadOnly);
+}
+
+// X6
+TEST(SqliteOpen, ASecondWriterGetsTheFileWhenTheOwnerLeavesInTime) {
+  SqliteOptions options = testing::temp_sqlite_options();
+  auto owner = std::make_unique<Harness>(options);
+  owner->enqueue("a");
+  options.owner_wait = std::chrono::seconds(60);
+  std::thread second([&] {
+    auto opened = open_sqlite(options);
+    ASSERT_TRUE(opened.ok());
+    EXPECT_TRUE((*opened)->execution_find(core::kDefaultTenant, core::Space::task, "a").value());
+  });
+  owner.reset();
+  second.join();
+}
+
+// X11
+TEST(SqliteSchema, AFileOfTheFutureIsRefusedUnchanged) {
+  SqliteOptions options = testing::temp_sqlite_options();
+  { Harness h(options); }
+  Connection(options.path, Access::read_write, "").execute("UPDATE meta SET value = 99; PRAGMA wal_checkpoint");
+  EXPECT_EQ(refusal(options, options.path), ErrorCode::SchemaTooNew);
+  options.read_only = true;
+  EXPECT_EQ(refusal(options, options.path), ErrorCode::SchemaTooNew);
+}
+
+// X11: expand, then contract: a newer schema that still suits older binaries does not lock them out.
+TEST(SqliteSchema, ANewerSchemaThatAllowsThisBinaryIsUsed) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  { Harness h(options); }
+  Connection(options.path, Access::read_write, "").execute("UPDATE meta SET value = 99 WHERE name = 'schema_version'");
+  Harness h(options);
+  h.enqueue("a");
+}
+
+std::vector<SchemaStep> steps_with_a_second() {
+  std::vector<SchemaStep> steps(schema_steps().begin(), schema_steps().end());
+  steps.push_back({static_cast<int>(steps.size()) + 1, "second", "ALTER TABLE tenant ADD COLUMN note TEXT; UPDATE tenant SET note = 'x'"});
+  return steps;
+}
+
+// X11
+TEST(SqliteSchema, ACrashInAMigrationIsResumed) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  {
+    Harness h(options);
+    h.enqueue("a");
+  }
+  const auto steps = steps_with_a_second();
+  const std::string copy = options.path + ".before-" + std::to_string(steps.size());
+  for (const char* point : {"sqlite.migrate.before_backup", "sqlite.migrate.after_backup", "sqlite.migrate.before_commit"}) {
+    base::set_failpoint_hook([&](std::string_view name) {
+      if (name == point) throw std::runtime_error("crash");
+    });
+    Connection db(options.path, Access::read_write, "");
+    EXPECT_THROW((void)migrate(db, options.path, steps), std::runtime_error) << point;
+    base::set_failpoint_hook({});
+  }
+  Connection db(options.path, Access::read_write, "");
+  EXPECT_EQ(read_schema(db, options.path).value().version, schema_steps().back().number);
+  ASSERT_TRUE(migrate(db, options.path, steps).ok());
+  EXPECT_EQ(read_schema(db, options.path).value().version, steps.back().number);
+  EXPECT_EQ(db.text("SELECT note FROM tenant"), "x");
+  ASSERT_TRUE(fs::exists(copy));
+  Connection before(copy, Access::read_only, "");
+  EXPECT_EQ(read_schema(before, copy).value().version, schema_steps().back().number);
+  EXPECT_EQ(before.integer("SELECT count(*) FROM execution"), 1);
+  ASSERT_TRUE(migrate(db, options.path, steps).ok()) << "a second run changes nothing";
+}
+
+TEST(SqliteSchema, AnOlderFileIsNotForReadersUntilItIsMigrated) {
+  SqliteOptions options = testing::temp_sqlite_options();
+  { Harness h(options); }
+  Connection(options.path, Access::read_write, "").execute("UPDATE meta SET value = 0 WHERE name = 'schema_version'");
+  options.read_only = true;
+  EXPECT_EQ(refusal(options, options.path), ErrorCode::SchemaTooOld);
+}
+
+}  // namespace
+}  // namespace semel::store::sqlite
