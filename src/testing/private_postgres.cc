@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include "testing/temp_postgres.h"
@@ -35,7 +37,13 @@ PrivatePostgres::~PrivatePostgres() {
 
 void PrivatePostgres::run(const std::string& command) const {
   const std::string whole = as_server_user(command) + " >" + folder_ + "/last.log 2>&1";
-  if (std::system(whole.c_str()) != 0) throw std::runtime_error("failed, see " + folder_ + "/last.log: " + command);
+  if (std::system(whole.c_str()) == 0) return;
+  std::string log;
+  for (const char* name : {"/last.log", "/server.log"}) {
+    std::ifstream in(folder_ + name);
+    log.append(std::istreambuf_iterator<char>(in), {});
+  }
+  throw std::runtime_error("failed: " + command + "\n" + log);
 }
 
 void PrivatePostgres::start(const std::string& settings) {
@@ -54,7 +62,7 @@ void PrivatePostgres::kill_hard() {
   const std::string script = "main=$(head -n 1 " + folder_ + "/data/postmaster.pid); all=\"$main $(pgrep -P $main)\"; "
       "kill -9 $all 2>/dev/null; for p in $all; do "
       "while [ -e /proc/$p ] && ! grep -q 'State:.Z' /proc/$p/status 2>/dev/null; do :; done; done; "
-      "rm -f " + folder_ + "/data/postmaster.pid";
+      "rm -f " + folder_ + "/data/postmaster.pid " + folder_ + "/.s.PGSQL.5432.lock";
   if (std::system(script.c_str()) != 0) throw std::runtime_error("cannot kill the server in " + folder_);
   running_ = false;
 }

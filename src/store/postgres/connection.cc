@@ -141,8 +141,12 @@ Result<std::unique_ptr<Connection>> Connection::open(const PgOptions& options, c
   std::unique_ptr<Connection> made(new Connection(raw, options.call_timeout));
   if (!raw || PQstatus(raw) != CONNECTION_OK) {
     const std::string reason = raw ? trimmed(PQerrorMessage(raw)) : "out of memory";
-    const bool absent = reason.find("does not exist") != std::string::npos && reason.find("database") != std::string::npos;
-    return make_error(absent ? ErrorCode::StoreNotFound : ErrorCode::StoreUnavailable, "store: " + reason);
+    // libpq gives no code here, only words.
+    const auto says = [&](const char* words) { return reason.find(words) != std::string::npos; };
+    ErrorCode code = ErrorCode::StoreUnavailable;
+    if (says("invalid port number") || says("invalid integer value")) code = ErrorCode::InvalidArgument;
+    else if (says("database") && says("does not exist")) code = ErrorCode::StoreNotFound;
+    return make_error(code, "store: " + reason);
   }
   PQsetNoticeReceiver(raw, [](void*, const PGresult*) {}, nullptr);
   PQsetnonblocking(raw, 1);
@@ -377,7 +381,7 @@ Error to_error(const PgError& error) {
   if (error.lost || state.empty() || state.starts_with("08") || state.starts_with("57P") || state == "53300")
     code = ErrorCode::StoreUnavailable;
   else if (state == "53100") code = ErrorCode::StoreFull;
-  else if (state == "25006") code = ErrorCode::StoreReadOnly;
+  else if (state == "25006" || state == "42501") code = ErrorCode::StoreReadOnly;
   else if (is({"55P03", "57014", "40001", "40P01", "SM001", "25P03", "53200"})) code = ErrorCode::StoreBusy;
   else if (state == "3D000") code = ErrorCode::StoreNotFound;
   else if (is({"42P01", "3F000", "42883", "42703"})) code = ErrorCode::SchemaTooOld;
