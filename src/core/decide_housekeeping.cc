@@ -53,15 +53,19 @@ void gather_part(const SessionsExpire& op, const RowCache& rows, Instant now, Ne
     needs.leases_expired = std::max(needs.leases_expired, op.limit);
     return;
   }
+  std::map<SlotKey, std::int32_t> frees;
   for (const ClaimId& id : *rows.leases_expired) {
     const Lease* lease = peek(rows.leases, id);
     if (!lease) continue;
     for (const LeasedExecution& leased : lease->executions) {
       if (!want(rows.executions, leased.execution, needs.executions)) continue;
       const Execution* e = rows.executions.find(leased.execution);
-      if (e && is_claimed(*e) && e->version == leased.version && !lease_is_live(*e, nullptr, now)) gather_fail(*e, rows, needs);
+      if (!e || !is_claimed(*e) || e->version != leased.version || lease_is_live(*e, nullptr, now)) continue;
+      gather_fail(*e, rows, needs);
+      if (e->flags & kHoldsSlot) ++frees[slot_key_of(*e)];
     }
   }
+  gather_frees(frees, rows, needs);
 }
 
 namespace {
@@ -108,14 +112,17 @@ void gather_part(const TimersFire& op, const RowCache& rows, Instant, Needs& nee
     needs.timers_due = std::max(needs.timers_due, op.limit);
     return;
   }
+  std::map<SlotKey, std::int32_t> frees;  // whoever is promoted meanwhile may time out too
   for (const TimerRow& timer : *rows.timers_due) {
     if (!want(rows.executions, timer.execution, needs.executions)) continue;
     const Execution* e = rows.executions.find(timer.execution);
     if (!e || is_terminal(e->status)) continue;
+    if (timer.kind != TimerKind::due && e->concurrency_key) ++frees[slot_key_of(*e)];
     if (timer.kind == TimerKind::due) gather_enter(*e, rows, needs);
     if (timer.kind == TimerKind::timeout) gather_end(*e, rows, needs);
     if (timer.kind == TimerKind::attempt_timeout) gather_fail(*e, rows, needs);
   }
+  gather_frees(frees, rows, needs);
 }
 
 namespace {

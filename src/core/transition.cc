@@ -1,5 +1,7 @@
 #include "core/transition.h"
 
+#include <algorithm>
+
 #include "core/lifecycle.h"
 
 namespace semel::core {
@@ -34,16 +36,23 @@ std::int32_t blocked_in_window(const RowCache& rows, const SlotKey& key) {
   return count;
 }
 
-void gather_slot(const SlotKey& key, const RowCache& rows, Needs& needs) {
+// The rows that `frees` ends of one operation may promote.
+void gather_slot(const SlotKey& key, const RowCache& rows, Needs& needs, std::int32_t frees = 1) {
   want(rows.lanes, key.lane, needs.lanes);
   want(rows.key_slots, key, needs.key_slots);
   auto window = rows.blocked_windows.find(key);
   const bool known = window != rows.blocked_windows.end();
-  if (!known || (!window->second.complete && blocked_in_window(rows, key) == 0)) {
-    needs.blocked.push_back({key, (known ? window->second.loaded : 0) + kBlockedWindow});
+  if (!known || (!window->second.complete && blocked_in_window(rows, key) < frees)) {
+    needs.blocked.push_back({key, (known ? window->second.loaded : 0) + std::max(kBlockedWindow, frees)});
     return;
   }
-  if (const BlockedRow* next = first_blocked(rows, key)) want(rows.executions, next->execution, needs.executions);
+  const auto& all = rows.blocked.all();
+  for (auto it = all.lower_bound(BlockedRow{key.lane, key.concurrency_key, INT32_MIN, Instant::min(), {}});
+       frees > 0 && it != all.end() && it->first.lane == key.lane && it->first.concurrency_key == key.concurrency_key; ++it) {
+    if (it->second == Presence::removed) continue;
+    want(rows.executions, it->first.execution, needs.executions);
+    --frees;
+  }
 }
 
 void free_slot(RowCache& rows, const SlotKey& key) {
@@ -151,6 +160,10 @@ void withdraw(RowCache& rows, const Execution& e) {
 void gather_leave(const Execution& e, const RowCache& rows, Needs& needs) {
   if (e.flags & kCountedInLane) want(rows.lanes, e.lane, needs.lanes);
   if (e.flags & kHoldsSlot) gather_slot(slot_key_of(e), rows, needs);
+}
+
+void gather_frees(const std::map<SlotKey, std::int32_t>& frees, const RowCache& rows, Needs& needs) {
+  for (const auto& [key, count] : frees) gather_slot(key, rows, needs, count);
 }
 
 void leave(RowCache& rows, Execution& e) {

@@ -4,6 +4,7 @@
 // that they are in the cache.
 #pragma once
 
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -53,6 +54,8 @@ void withdraw(RowCache& rows, const Execution& e);
 // ---- leave: a claimed execution gives back its slot and its count ----
 void gather_leave(const Execution& e, const RowCache& rows, Needs& needs);
 void leave(RowCache& rows, Execution& e);
+// For an operation that ends several executions: how many of them may free a slot of each key.
+void gather_frees(const std::map<SlotKey, std::int32_t>& frees, const RowCache& rows, Needs& needs);
 
 // ---- requeue: claimed -> queued; ends it as cancelled instead when a cancel was requested ----
 void gather_requeue(const Execution& e, const RowCache& rows, Needs& needs);
