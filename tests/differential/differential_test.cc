@@ -19,8 +19,8 @@ std::unique_ptr<store::Store> temp_sqlite(base::Clock& clock) {
 
 TEST(Differential, SqliteAnswersAndStoresWhatTheOracleDoes) {
   Settings settings;
-  settings.seeds = 20;
-  settings.steps = 600;
+  settings.seeds = 12;
+  settings.steps = 500;
   const Coverage coverage = race(from_environment(settings), memory, temp_sqlite);
   auto wanted = wanted_outcomes();
   wanted.push_back("EnqueueWithin committed");
@@ -30,7 +30,7 @@ TEST(Differential, SqliteAnswersAndStoresWhatTheOracleDoes) {
 TEST(Differential, SqliteBatchesEqualTheOraclesSingleSteps) {
   Settings settings;
   settings.first_seed = 100001;
-  settings.seeds = 10;
+  settings.seeds = 6;
   settings.steps = 100;
   settings.max_batch = 50;
   require(race(from_environment(settings), memory, temp_sqlite), {"TaskEnqueue created", "TaskEnqueue existing", "TaskClaim claimed"});

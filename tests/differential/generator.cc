@@ -283,7 +283,105 @@ Operation Generator::draw(Instant now) {
   return draw_sweep(now);
 }
 
+LaneId Generator::lane_named(const std::string& queue) {
+  const std::vector<Lane> lanes = oracle_.lane_list().value();
+  for (const Lane& lane : lanes)
+    if (lane.tenant == kDefaultTenant && lane.queue == queue) return lane.id;
+  return lanes_.front();
+}
+
+LaneEnsure Generator::settings(const std::string& queue, LaneConfig config) {
+  LaneEnsure q;
+  q.queue = queue;
+  q.config = std::move(config);
+  return q;
+}
+
+TaskDeliver Generator::deliver_to(ExecutionId id, Instant now) {
+  TaskDeliver q;
+  q.execution = id;
+  q.claim = ids_.next<ClaimId>(now);
+  q.session = session();
+  q.worker = "courier";
+  q.lease = 10s;
+  return q;
+}
+
+void Generator::rehearse(Instant now) {
+  const auto plain = [&](const std::string& queue) {
+    TaskEnqueue q;
+    q.id = ids_.next<ExecutionId>(now);
+    q.lane = lane_named(queue);
+    q.name = "charge";
+    q.args = "{}";
+    return q;
+  };
+  switch (random_.below(4)) {
+    case 0: {  // a key that outlives its execution
+      TaskEnqueue first = plain("dropped");
+      first.drop_at_end = true;
+      first.idempotency_key = pick(kKeys);
+      first.fingerprint = fingerprint_of(first.name, first.args).value();
+      TaskEnqueue second = first;
+      second.id = ids_.next<ExecutionId>(now);
+      script_.push_back(first);
+      script_.push_back(deliver_to(first.id, now));
+      script_.push_back(TaskComplete{first.id, 2, pick(kResults)});
+      script_.push_back(second);
+      break;
+    }
+    case 1: {  // a limit per key that is raised or lifted
+      for (int i = 0; i < 4; ++i) {
+        TaskEnqueue q = plain("keyed");
+        q.concurrency_key = kSlots[0];
+        script_.push_back(q);
+      }
+      LaneConfig wider;
+      if (chance(70)) wider.concurrency_per_key = 3 + static_cast<std::int32_t>(random_.below(3));
+      script_.push_back(settings("keyed", wider));
+      script_.push_back(BlockedSweep{lane_named("keyed"), 500});
+      break;
+    }
+    case 2: {  // a dead letter, its blocked id, and what an operator does about it
+      TaskEnqueue first = plain("dead");
+      first.max_attempts = 1;
+      first.identity = pick(kIds);
+      first.fingerprint = fingerprint_of(first.name, first.args).value();
+      first.reuse = Reuse::always;
+      TaskEnqueue second = first;
+      second.id = ids_.next<ExecutionId>(now);
+      if (chance(50)) second.on_duplicate = OnDuplicate::reject;
+      script_.push_back(first);
+      script_.push_back(deliver_to(first.id, now));
+      script_.push_back(TaskFail{first.id, 2, "Odd", kErrors[0], true, {}, false, 0});
+      script_.push_back(second);
+      if (chance(30)) script_.push_back(ExecutionRedrive{kDefaultTenant, first.id, ids_.next<ExecutionId>(now)});
+      script_.push_back(ExecutionDiscard{kDefaultTenant, first.id});
+      break;
+    }
+    default: {  // a lane that is full
+      LaneConfig narrow;
+      const bool rated = chance(50);
+      if (rated) narrow.rate_limit = RateLimit{1, 60s};
+      else narrow.concurrency = 1;
+      const std::string queue = rated ? "rated" : "wide";
+      script_.push_back(settings(queue, narrow));
+      for (int i = 0; i < 2; ++i) {
+        const TaskEnqueue q = plain(queue);
+        script_.push_back(q);
+        script_.push_back(deliver_to(q.id, now));
+      }
+    }
+  }
+}
+
 Operation Generator::next(Instant now) {
+  if (script_.empty() && chance(2)) rehearse(now);
+  if (!script_.empty() && chance(70)) {
+    Operation out = std::move(script_.front());
+    script_.pop_front();
+    return out;
+  }
   for (;;) {
     Operation out = draw(now);
     if (!left_out_.contains(kind_of(out))) return out;

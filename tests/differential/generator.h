@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,6 +47,11 @@ class Generator {
   }
   core::Operation draw(Instant now);
   core::Operation draw_sweep(Instant now);
+  // Puts a few operations in a row that chance alone would rarely line up.
+  void rehearse(Instant now);
+  core::TaskDeliver deliver_to(ExecutionId id, Instant now);
+  core::LaneEnsure settings(const std::string& queue, core::LaneConfig config);
+  core::LaneId lane_named(const std::string& queue);
   core::TaskEnqueue enqueue(Instant now);
   core::TaskClaim claim(Instant now);
   core::TaskDeliver deliver(Instant now);
@@ -77,6 +83,7 @@ class Generator {
   std::vector<core::LedgerNote> notes_;
   ExecutionId sweep_after_;
   std::set<std::string> left_out_;
+  std::deque<core::Operation> script_;
 };
 
 }  // namespace semel::differential

@@ -50,9 +50,14 @@ class Heat {
       a.operations.push_back(&operation);
       b.operations.push_back(&operation);
     }
-    const store::Applied left = oracle_->apply(a);
-    const store::Applied right = other_->apply(b);
     std::string found;
+    const store::Applied left = oracle_->apply(a);
+    store::Applied right;
+    try {
+      right = other_->apply(b);
+    } catch (const std::exception& error) {
+      found = std::string("threw ") + error.what() + "\n";
+    }
     if (right.kind != left.kind) found += "outcome of the batch: " + right.error.message + "\n";
     for (std::size_t i = 0; i < operations.size() && found.empty(); ++i) {
       const std::string mine = describe(a.answers[i]), theirs = i < b.answers.size() ? describe(b.answers[i]) : "none";
