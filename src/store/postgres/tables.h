@@ -2,7 +2,7 @@
 //
 // Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark + commit].
 // The writes and COMMIT travel together. That is safe because every guarded statement raises when a guard fails, and in a
-// pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0003-guards-raise.md has the measurement.
+// pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
 
 #include <optional>
