@@ -138,7 +138,7 @@ void Worker::lose_session(Todo& todo) {
   for (auto& [id, run] : runs_) todo.stop.emplace_back(run, StopReason::lease_lost);
   for (const auto& run : buffer_) {
     ++stats_.lease_lost;
-    forget(*run);
+    forget(*run, false);
   }
   buffer_.clear();
 }

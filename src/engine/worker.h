@@ -105,7 +105,7 @@ class Worker {
   bool plan_alone(Instant now, Todo& todo);
   void plan_dispatch(Todo& todo);
   void lose_session(Todo& todo);
-  void forget(const Run& run);
+  void forget(const Run& run, bool closed);
   int wanted() const;
   Instant next_step(Instant now) const;
 

@@ -24,6 +24,10 @@ bool worth_repeating(const Error& error) {
   }
 }
 
+bool belongs_to_others(const Error& error) {
+  return error.code == ErrorCode::LeaseLost || error.code == ErrorCode::ExecutionNotFound;
+}
+
 core::Operation failure_of(const core::Execution& row, const HandlerOutcome& outcome, std::uint64_t random_bits) {
   core::TaskFail fail;
   fail.execution = row.id;
@@ -51,18 +55,25 @@ void Worker::plan_dispatch(Todo& todo) {
 }
 
 bool Worker::begin(Run& run, Instant now) {
-  std::lock_guard lock(mutex_);
-  const bool live = run.stop_reason() != StopReason::lease_lost && run.session == session_ && now < session_expires_;
-  if (!live) {
+  Todo todo;
+  {
+    std::lock_guard lock(mutex_);
+    const bool live = run.stop_reason() != StopReason::lease_lost && run.session == session_ && now < session_expires_;
+    if (live) {
+      run.started_at = now;
+      run.next_beat = add_saturated(now, options_.lease / 3);
+      ++running_;
+      return true;
+    }
     ++stats_.lease_lost;
     --in_executor_;
-    forget(run);
-    return false;
+    forget(run, false);
+    // A renewal that is still on its way would keep the session, and with it what is not started here, alive for good.
+    if (run.session == session_ && session_state_ == SessionState::open && now >= session_expires_) lose_session(todo);
   }
-  run.started_at = now;
-  run.next_beat = add_saturated(now, options_.lease / 3);
-  ++running_;
-  return true;
+  carry_out(std::move(todo));
+  poke();
+  return false;
 }
 
 void Worker::finish(RunRef run, HandlerOutcome outcome) {
@@ -124,7 +135,7 @@ void Worker::ended(const RunRef& run, core::Answer answer) {
   --unconfirmed_;
   if (error != nullptr) ++stats_.lease_lost;
   else count_end(*run, std::get<core::EndAnswer>(answer));
-  forget(*run);
+  forget(*run, error == nullptr || belongs_to_others(*error));
 }
 
 void Worker::count_end(const Run& run, const core::EndAnswer&) {
@@ -144,8 +155,9 @@ void Worker::count_end(const Run& run, const core::EndAnswer&) {
   }
 }
 
-// Mutex held. The execution no longer counts here.
-void Worker::forget(const Run& run) {
+// Mutex held. The execution no longer counts here. Unless the store said that the attempt is over (`closed`), the record of
+// its claim must stay: it is how an execution that is still claimed comes back when the session is over.
+void Worker::forget(const Run& run, bool closed) {
   const auto& row = run.task.execution;
   const auto it = runs_.find(row.id);
   if (it != runs_.end() && it->second.get() == &run) {
@@ -155,9 +167,9 @@ void Worker::forget(const Run& run) {
   }
   if (runs_.empty()) alone_running_ = false;
   const auto claim = claims_.find(run.claim);
-  if (claim == claims_.end() || --claim->second > 0) return;
+  if (claim == claims_.end() || (closed && --claim->second > 0)) return;
   claims_.erase(claim);
-  forgettable_.push_back(run.claim);
+  if (closed) forgettable_.push_back(run.claim);
 }
 
 // Unstarted work goes back: at once when this worker stops, after a pause when it has no handler for it.
@@ -169,7 +181,7 @@ void Worker::send_release(const RunRef& run) {
     std::lock_guard lock(mutex_);
     const bool done = !std::holds_alternative<Error>(answer);
     if (done) ++(no_handler ? stats_.no_handler : stats_.released);
-    forget(*run);
+    forget(*run, done || belongs_to_others(std::get<Error>(answer)));
   });
 }
 

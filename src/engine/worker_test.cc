@@ -182,6 +182,29 @@ TEST(Worker, ExpiredSessionStopsHandlersAndNothingOfItIsStarted) {
   EXPECT_NE(world.row(running->task.execution.id).result, "\"late\"");
 }
 
+// Its lease record is all that leads back to a claimed row: it must outlive the worker's interest in it.
+TEST(Worker, ClaimThatCouldNotStartInTimeComesBackWhenItsSessionIsOver) {
+  WorkerWorld world({.slots = 1});
+  world.settle();
+  const auto id = world.enqueue();
+  world.settle();
+  ASSERT_EQ(world.executor.queue.size(), 1u);
+  const RunRef late = std::exchange(world.executor.queue, {}).front();
+  world.clock.advance(Duration{31'000'000});
+  world.monotonic.advance(Duration{31'000'000});
+  EXPECT_FALSE(world.worker->begin(*late, world.clock.now()));
+  world.enqueue();
+  world.settle();
+  world.run_all();
+  EXPECT_EQ(world.store.verify().value(), std::vector<std::string>{});
+  for (int i = 0; i < 20; ++i) {
+    world.pass(Duration{500'000});
+    world.run_all();
+  }
+  EXPECT_EQ(world.row(id).status, Status::succeeded);
+  EXPECT_EQ(world.row(id).attempt, 2);
+}
+
 TEST(Worker, CancelReachesTheHandlerWithTheHeartbeat) {
   WorkerWorld world({.lease = Duration{3'000'000}});
   world.settle();
