@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <latch>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -80,6 +81,20 @@ void work_for_ever(engine::Runtime& runtime, const Options& options, SessionId s
   }
 }
 
+// The embedded pool beside them; what it records is checked like the rest, only nobody hears its acknowledgements.
+std::unique_ptr<engine::WorkerPool> start_pool(engine::Runtime& runtime, const std::string& label) {
+  auto handlers = std::make_shared<engine::HandlerTable>();
+  handlers->add("work", [label](engine::Run& run) {
+    return engine::HandlerOutcome::success("\"" + label + "/" + std::to_string(run.task.execution.attempt) + "\"");
+  });
+  engine::WorkerOptions options;
+  options.name = label;
+  options.slots = 2;
+  options.max_prefetch = 4;  // what a killed process held comes back one by one
+  options.lease = kLease;
+  return runtime.start_worker(handlers, options);
+}
+
 void renew_for_ever(engine::Runtime& runtime, SessionId session) {
   for (;;) {
     (void)runtime.wait<Instant>([&](auto done) { runtime.engine().session_renew(session, kLease, std::move(done)); });
@@ -109,6 +124,7 @@ int run(const Options& options) {
       [&](auto done) { runtime.engine().session_open(options.label, kLease, std::move(done)); });
   if (!session) give_up("session", session.error());
   say("R");
+  const auto pool = start_pool(runtime, options.label);
   std::vector<std::thread> threads;
   for (int i = 0; i < options.callers; ++i)
     threads.emplace_back([&, i] { enqueue_for_ever(runtime, options.label, i); });

@@ -60,8 +60,8 @@ class Loop {
     const auto& from = open.empty() ? options_.failpoints : open;
     child.failpoint = from[static_cast<std::size_t>(started_ / 3) % from.size()];
     // Most points are passed with every batch; these only now and then.
-    const bool rare =
-        child.failpoint.starts_with("clockwork.") || child.failpoint.find("checkpoint") != std::string::npos;
+    const bool rare = child.failpoint.starts_with("clockwork.") || child.failpoint.starts_with("worker.") ||
+                      child.failpoint.find("checkpoint") != std::string::npos;
     const std::uint64_t count = rare ? 1 : 2 + random_.below(20);
     environment.push_back("SEMEL_FAILPOINT=" + child.failpoint + ":" + std::to_string(count));
   }

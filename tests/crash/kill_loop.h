@@ -16,7 +16,7 @@ struct LoopOptions {
   int kills = 200;             // at least
   long acknowledged = 50'000;  // at least
   int max_kills = 2'000;
-  int callers = 16;                     // per process: threads that enqueue, one at a time each
+  int callers = 32;                     // per process: threads that enqueue, one at a time each
   int workers = 4;                      // per process: threads that claim and complete
   std::vector<std::string> failpoints;  // each is killed at
 };

@@ -22,7 +22,7 @@ TEST(KillLoop, SqliteLosesNothingAndEndsNothingTwice) {
   options.seed = testing::test_seed(1);
   options.kills = static_cast<int>(scaled(120));
   options.acknowledged = scaled(30'000);
-  options.failpoints = failpoints_of({"writer.", "clockwork.", "sqlite."});
+  options.failpoints = failpoints_of({"writer.", "clockwork.", "worker.", "sqlite."});
   std::erase_if(options.failpoints, [](const auto& name) { return name.starts_with("sqlite.migrate."); });
   const LoopReport report = run_kill_loop(options);
   std::printf("%s", to_text(report).c_str());

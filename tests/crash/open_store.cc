@@ -1,5 +1,6 @@
 #include "tests/crash/open_store.h"
 
+#include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace semel::crash {
@@ -11,8 +12,10 @@ Result<std::unique_ptr<store::Store>> open_store(const std::string& url, bool mi
     options.checkpoint_frames = 200;  // often enough to be killed inside one
     return store::sqlite::open_sqlite(options);
   }
-  (void)migrate;
-  return make_error(ErrorCode::Unsupported, "store " + url);
+  store::postgres::PgOptions options;
+  options.url = url;
+  options.migrate = migrate;
+  return store::postgres::open_postgres(options);
 }
 
 }  // namespace semel::crash

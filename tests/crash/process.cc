@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 
 #include "base/clock.h"
@@ -32,22 +31,13 @@ struct Pipe {
   int write = -1;
 };
 
-std::string path_of(const std::string& program) {
-  const std::string path = std::string(SEMEL_BIN_DIR) + "/" + program;
-  if (const char* variant = std::getenv("SEMEL_TEST_VARIANT")) {
-    const std::string special = path + "." + variant;
-    if (std::filesystem::exists(special)) return special;
-  }
-  return path;
-}
-
 }  // namespace
 
 Process::Process(const std::string& program, const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment) {
   const Pipe up, down;
   ::fcntl(up.read, F_SETPIPE_SZ, 1 << 20);
-  const std::string path = path_of(program);
+  const std::string path = std::string(SEMEL_BIN_DIR) + "/" + program;
   std::vector<char*> argv{const_cast<char*>(path.c_str())};
   for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
