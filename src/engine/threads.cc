@@ -102,6 +102,8 @@ struct Runtime::Impl {
   void slow_main();
   void clockwork_main();
   void heartbeat_main();
+  void hints_main();
+  void look_everywhere();
   void published(const store::Wakes& wakes);
   void on_fatal(const Error& error);
   Duration nap(Instant next, Instant now) const { return std::clamp(next - now, Duration{0}, kLongestNap); }
@@ -146,6 +148,7 @@ void Runtime::Impl::start() {
   if (store->slow_lane() != nullptr) threads.emplace_back([this] { slow_main(); });
   threads.emplace_back([this] { clockwork_main(); });
   threads.emplace_back([this] { heartbeat_main(); });
+  if (store->hears_hints()) threads.emplace_back([this] { hints_main(); });
 }
 
 void Runtime::Impl::published(const store::Wakes& wakes) {
@@ -209,6 +212,21 @@ void Runtime::Impl::heartbeat_main() {
   }
 }
 
+// What other processes did, told by the store. Treated like an own batch; a lane nobody here knows yet means: poll.
+void Runtime::Impl::hints_main() {
+  while (!stopping.load()) {
+    const store::Store::Hints hints = store->wait_hints(kLongestNap);
+    const auto strange = [this](core::LaneId lane) { return !engine.directory().find(lane); };
+    if (hints.all || std::any_of(hints.wakes.lanes.begin(), hints.wakes.lanes.end(), strange)) look_everywhere();
+    published(hints.wakes);
+  }
+}
+
+void Runtime::Impl::look_everywhere() {
+  polled.step_all(Instant{}, [](Worker&, Instant& due, Instant) { return due = Instant{}; });
+  clockwork_bell.ring();
+}
+
 void Runtime::Impl::stop() {
   std::lock_guard lock(stop_mutex);
   if (std::exchange(stopped, true)) return;
@@ -222,6 +240,7 @@ void Runtime::Impl::stop() {
   while (now() < deadline && !(clockwork.quiet() && writer.idle())) stop_bell.wait(Duration{5'000});
   writer.refuse_all(shutting_down());
   stopping = true;
+  store->interrupt_hints();
   for (Bell* bell : {&writer_bell, &slow_bell, &clockwork_bell, &heartbeat_bell}) bell->ring();
   for (auto& thread : threads) thread.join();
   threads.clear();

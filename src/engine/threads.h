@@ -1,6 +1,6 @@
 // The only place with threads: one runtime per open store.
 //
-// Threads: writer, slow lane (where the store has one), clockwork (timers, sweeps, waiters, polls), heartbeat, and the
+// Threads: writer, slow lane and hints (where the store has them), clockwork (timers, sweeps, waiters, polls), heartbeat, and the
 // handler threads of each worker. The simulator is the other driver of the same engine objects.
 #pragma once
 
