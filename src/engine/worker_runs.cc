@@ -116,6 +116,12 @@ void Worker::send_end(const RunRef& run) {
       operation = failure_of(row, outcome, env_.random.next());
       break;
   }
+  // What the handler said last is for the next attempt: it is written before the row is given back.
+  if (outcome.kind != HandlerOutcome::Kind::succeeded) {
+    if (auto progress = run->take_progress())
+      engine_.writer().submit_internal(core::TaskHeartbeat{row.id, row.version, options_.lease, std::move(progress)},
+                                       [](const core::Answer&) {});
+  }
   engine_.writer().submit_internal(std::move(operation),
                                    [this, run](core::Answer answer) { ended(run, std::move(answer)); });
 }

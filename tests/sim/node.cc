@@ -1,0 +1,184 @@
+#include "tests/sim/node.h"
+
+#include <algorithm>
+
+namespace semel::sim {
+namespace {
+
+engine::WriterOptions writer_options(base::SeededRandom& random) {
+  engine::WriterOptions options;
+  const std::size_t sizes[] = {1, 2, 7, 50, 1000};
+  options.max_batch = sizes[random.below(5)];
+  options.unknown_patience = Duration{3'000'000};
+  return options;
+}
+
+engine::ClockworkOptions clockwork_options() {
+  engine::ClockworkOptions options;
+  options.cleanup_interval = Duration{5'000'000};
+  options.keys_interval = Duration{5'000'000};
+  options.session_interval = Duration{300'000};
+  options.max_clock_step = Duration{3'600'000'000};
+  options.page = 20;
+  return options;
+}
+
+}  // namespace
+
+// ---- executor -------------------------------------------------------------------------------------------------------
+
+void SimExecutor::start(std::vector<RunRef> runs) {
+  for (auto& run : runs) waiting_.push_back(std::move(run));
+}
+
+std::vector<RunRef> SimExecutor::take_unstarted() { return std::exchange(waiting_, {}); }
+
+HandlerOutcome SimExecutor::chosen_outcome(const engine::Run& run, bool calm) {
+  const auto dice = world_.random.below(100);
+  if (calm || dice < 70) return HandlerOutcome::success("{\"by\":" + std::to_string(node_) + "}");
+  if (dice < 90) return HandlerOutcome::failure("Flaky", "attempt " + std::to_string(run.task.execution.attempt));
+  if (dice < 95) return HandlerOutcome::failure("Broken", "for good", false);
+  HandlerOutcome own = HandlerOutcome::failure("Later", "chose its own delay");
+  own.next_delay = Duration{500'000};
+  return own;
+}
+
+SimExecutor::Running SimExecutor::begin(RunRef run, bool calm) {
+  const auto& row = run->task.execution;
+  world_.history.claim_won(row.id, row.version, "node " + std::to_string(node_));
+  world_.history.line(world_.clock.now(), node_, "begin " + row.id.to_string() + " v" + std::to_string(row.version));
+  world_.goals.hit("handler ran");
+  if (row.flags & core::kClaimAlone) world_.goals.hit("claimed alone");
+  if (row.name == "poison" && !calm && world_.random.below(2) == 0) throw testing::Crash{"poison"};
+  Running out{run, {}, chosen_outcome(*run, calm)};
+  const std::uint64_t micros = world_.random.below(10) == 0 ? world_.random.below(6'000'000) : world_.random.below(200'000);
+  out.until = add_saturated(world_.clock.now(), Duration{static_cast<std::int64_t>(calm ? micros / 10 : micros)});
+  if (world_.random.below(4) == 0) run->set_progress("{\"half\":true}");
+  return out;
+}
+
+void SimExecutor::progress(engine::Worker& worker, bool calm) {
+  auto waiting = std::exchange(waiting_, {});
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (running_.size() >= 4 || world_.random.below(4) == 0) {
+      waiting_.push_back(std::move(waiting[i]));
+      continue;
+    }
+    if (worker.begin(*waiting[i], world_.clock.now())) running_.push_back(begin(std::move(waiting[i]), calm));
+  }
+  std::vector<Running> over;
+  for (auto it = running_.begin(); it != running_.end();) {
+    const bool stops = it->run->cancel_requested() && world_.random.below(2) == 0;
+    if (stops) {
+      it->outcome = HandlerOutcome::failure("Cancelled", "asked to stop");
+      it->outcome.kind = HandlerOutcome::Kind::cancelled;
+      world_.goals.hit("handler stopped by cancel");
+    }
+    if (stops || it->until <= world_.clock.now()) {
+      over.push_back(std::move(*it));
+      it = running_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  for (auto& end : over) {
+    if (end.outcome.kind == HandlerOutcome::Kind::failed) world_.goals.hit("handler failed");
+    worker.finish(end.run, std::move(end.outcome));
+  }
+}
+
+// ---- node -----------------------------------------------------------------------------------------------------------
+
+SimNode::SimNode(Surroundings& world, NodeOptions options)
+    : world_(world),
+      options_(options),
+      local_clock_(world.clock.now() + options.skew),
+      slow_store_(world.store),
+      store_(world.store) {
+  store_.slow = &slow_store_;
+  const auto committed = [this](const store::Batch& batch) { world_.history.committed(batch); };
+  store_.on_commit = slow_store_.on_commit = committed;
+  for (const char* name : {"work", "poison", "finale"})
+    handlers_.add(name, [](engine::Run&) { return HandlerOutcome::success(); });
+  handlers_.seal();
+  node_ = std::make_unique<testing::EngineNode>(store_, local_clock_, world.monotonic, options.seed,
+                                                writer_options(world.random), clockwork_options());
+  for (int i = 0; i < options.workers; ++i) {
+    Pool pool;
+    pool.executor = std::make_unique<SimExecutor>(world_, options.index);
+    engine::WorkerOptions chosen;
+    chosen.name = "node-" + std::to_string(options.index);
+    chosen.slots = 1 + static_cast<int>(world.random.below(4));
+    chosen.max_unconfirmed = static_cast<int>(world.random.below(8));
+    chosen.lease = options.lease;
+    chosen.no_handler_delay = Duration{1'000'000};
+    pool.worker = std::make_unique<engine::Worker>(node_->engine, handlers_, *pool.executor, chosen);
+    pools_.push_back(std::move(pool));
+  }
+  node_->published = [this](const store::Wakes& wakes) {
+    for (auto& pool : pools_) pool.worker->note_wakes(wakes);
+  };
+}
+
+SimNode::~SimNode() { node_->published = nullptr; }
+
+void SimNode::step_pool(Pool& pool, bool calm) {
+  const Instant now = world_.clock.now();
+  if (calm || world_.random.below(3) != 0) pool.worker->step(now);
+  if (now >= pool.beat_at && (calm || world_.random.below(3) != 0)) pool.beat_at = pool.worker->heartbeat(now);
+  if (now >= pool.poll_at && (calm || world_.random.below(3) != 0)) pool.poll_at = pool.worker->poll(now);
+  pool.executor->progress(*pool.worker, calm);
+}
+
+void SimNode::run_some(bool calm) {
+  local_clock_.set(world_.clock.now() + options_.skew);
+  const Instant now = world_.clock.now();
+  const auto order = world_.random.below(4);
+  for (std::uint64_t i = 0; i < 4; ++i) switch ((i + order) % 4) {
+      case 0: {
+        const auto steps = calm ? 20 : world_.random.below(4);
+        for (std::uint64_t n = 0; n < steps; ++n) node_->writer.step(now);
+        break;
+      }
+      case 1:
+        for (auto& pool : pools_) step_pool(pool, calm);
+        break;
+      case 2:
+        if (now >= clockwork_at_ || world_.random.below(8) == 0) clockwork_at_ = node_->clockwork.step(now);
+        if (now >= engine_at_ || calm) engine_at_ = node_->engine.step(now);
+        break;
+      case 3: node_->writer.slow_step(now); break;
+    }
+}
+
+void SimNode::finish_everything() {
+  for (int i = 0; i < 3; ++i) run_some(true);
+}
+
+void SimNode::stop_workers() {
+  for (auto& pool : pools_) {
+    pool.stopping = true;
+    pool.worker->drain();
+  }
+}
+
+bool SimNode::workers_stopped() const {
+  return std::all_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.stopping && pool.worker->drained(); });
+}
+
+void SimNode::collect_goals() {
+  auto& goals = world_.goals;
+  for (auto& pool : pools_) {
+    const auto stats = pool.worker->stats();
+    if (stats.no_handler > 0) goals.hit("no handler released", stats.no_handler);
+    if (stats.released > 0) goals.hit("graceful release", stats.released);
+  }
+  const auto writer = node_->writer.stats();
+  if (writer.unknown_commits > 0) goals.hit("unknown commit looked up", writer.unknown_commits);
+  if (writer.halvings > 0) goals.hit("batch halved", writer.halvings);
+  if (writer.slow_batches > 0) goals.hit("slow lane used", writer.slow_batches);
+  if (node_->clockwork.stats().rows_cleaned > 0) goals.hit("retention removed a row");
+  if (node_->clockwork.stats().leases_expired > 0) goals.hit("lease lost and returned");
+}
+
+}  // namespace semel::sim
