@@ -44,4 +44,4 @@ int main() {
 // b.jpg.thumb
 // c.jpg.thumb
 // album 'holiday' with 3 thumbnails
-// 1, priority
+// 1, priority must be 0 .. 32767, got -1

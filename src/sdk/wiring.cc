@@ -56,7 +56,10 @@ Error unknown_scheme(std::string_view url, std::span<const Backend* const> known
     if (!forms.empty()) forms += ", ";
     forms += backend->form();
   }
-  std::string message = "store: " + base::printable(url) + " is not one of: " + forms;
+  // A URL may carry a password: what follows the scheme is shown only when it cannot.
+  const bool secret = url.find('@') != std::string_view::npos;
+  const std::string shown = secret ? std::string(url.substr(0, url.find(':') + 1)) + "..." : std::string(url);
+  std::string message = "store: " + base::printable(shown) + " is not one of: " + forms;
   if (url.starts_with("postgres")) message += "; for PostgreSQL add Options().backend(semel::postgres::backend())";
   return make_error(ErrorCode::InvalidArgument, std::move(message));
 }
