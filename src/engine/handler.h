@@ -54,6 +54,7 @@ class Run {
   Instant next_beat{};     // guarded by the worker
   HandlerOutcome outcome;  // set when the handler is over
   int end_tries = 0;
+  bool no_handler = false;  // released because nobody here knows its name
   void request_stop(StopReason reason);
   std::optional<std::string> take_progress();
 

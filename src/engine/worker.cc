@@ -96,7 +96,7 @@ void Worker::carry_out(Todo todo) {
     submit(*std::move(todo.open), [this, session](core::Answer answer) { session_opened(session, std::move(answer)); });
   }
   for (auto& operation : todo.forget) submit(std::move(operation), nullptr);
-  if (todo.claim) send_claim(*std::move(todo.claim));
+  if (todo.claim) send_claim(std::move(todo.claim));
   if (!todo.start.empty()) executor_.start(std::move(todo.start));
 }
 
@@ -188,10 +188,11 @@ Instant Worker::heartbeat(Instant now) {
       run->next_beat = add_saturated(now, options_.lease / 3);
       beat.push_back(run);
     }
-    next = renewing_ ? add_saturated(now, kBeatStep) : renew_at_;
-    if (running_ > 0) next = std::min(next, add_saturated(now, std::min<Duration>(kBeatStep, options_.lease / 6)));
-    if (session_state_ == SessionState::none || session_state_ == SessionState::opening)
-      next = std::min(next, add_saturated(now, kBeatStep));
+    // Never a large part of a lease, however short that is: a session that is just being opened has to be renewed soon.
+    const Instant soon = add_saturated(now, std::min<Duration>(kBeatStep, options_.lease / 6));
+    next = renewing_ ? soon : renew_at_;
+    if (running_ > 0) next = std::min(next, soon);
+    if (session_state_ == SessionState::none || session_state_ == SessionState::opening) next = std::min(next, soon);
   }
   carry_out(std::move(todo));
   if (renew)
@@ -236,6 +237,11 @@ int Worker::wanted() const {
 }
 
 void Worker::plan_claim(Instant now, Todo& todo) {
+  if (unknown_claim_ && now >= claim_at_ && !claim_resent_) {
+    todo.claim = unknown_claim_;
+    claim_resent_ = true;
+    return;
+  }
   if (session_state_ != SessionState::open || draining_ || claiming_ || now < claim_at_ || alone_running_) return;
   if (plan_alone(now, todo)) return;
   if (!lanes_.any_ready()) return;
@@ -249,7 +255,7 @@ void Worker::plan_claim(Instant now, Todo& todo) {
   claim.worker = options_.name;
   claim.lease = options_.lease;
   claim.lanes = std::move(lanes);
-  todo.claim = std::move(claim);
+  todo.claim = std::make_shared<const core::TaskClaim>(std::move(claim));
   claiming_ = true;
   if (!forgettable_.empty()) todo.forget.emplace_back(core::LeaseForget{std::exchange(forgettable_, {})});
 }
@@ -274,27 +280,29 @@ bool Worker::plan_alone(Instant now, Todo& todo) {
   claim.lease = options_.lease;
   claim.lanes = {{lane->lane.id, 1, lane->limited()}};
   claim.alone = true;
-  todo.claim = std::move(claim);
+  todo.claim = std::make_shared<const core::TaskClaim>(std::move(claim));
   claiming_ = true;
   return true;
 }
 
-void Worker::send_claim(core::TaskClaim claim) {
+void Worker::send_claim(std::shared_ptr<const core::TaskClaim> claim) {
   SEMEL_FP("worker.before_claim");
-  auto shared = std::make_shared<const core::TaskClaim>(std::move(claim));
   const Instant asked_at = store_now();
-  submit(*shared, [this, shared, asked_at](core::Answer answer) { claimed(*shared, asked_at, std::move(answer)); });
+  submit(*claim, [this, claim, asked_at](core::Answer answer) { claimed(claim, asked_at, std::move(answer)); });
 }
 
-void Worker::claimed(const core::TaskClaim& claim, Instant asked_at, core::Answer answer) {
+void Worker::claimed(std::shared_ptr<const core::TaskClaim> claim, Instant asked_at, core::Answer answer) {
   const Instant now = store_now();
   if (const auto* error = std::get_if<Error>(&answer)) {
-    // What an unknown claim holds would stay leased as long as the session lives: ask again under the same claim id.
-    if (outcome_unknown(*error)) return send_claim(claim);
     {
       std::lock_guard lock(mutex_);
-      claiming_ = false;
       claim_at_ = add_saturated(now, kPauseAfterError);
+      claim_resent_ = false;
+      // What an unknown claim holds would stay leased as long as the session lives: it is asked again under its id.
+      const bool gone = claim->session != session_ || error->code == ErrorCode::ShuttingDown;
+      if (!gone && (outcome_unknown(*error) || claim == unknown_claim_)) unknown_claim_ = claim;
+      else unknown_claim_ = nullptr;
+      claiming_ = unknown_claim_ != nullptr;
     }
     return poke();
   }
@@ -302,9 +310,11 @@ void Worker::claimed(const core::TaskClaim& claim, Instant asked_at, core::Answe
   {
     std::lock_guard lock(mutex_);
     claiming_ = false;
+    unknown_claim_ = nullptr;
+    claim_resent_ = false;
     const double took = std::clamp(static_cast<double>((now - asked_at).count()), 0.0, kMaxClaimMicros);
     claim_micros_ += 0.2 * (took - claim_micros_);
-    take_tasks(claim, std::get<core::ClaimAnswer>(std::move(answer)), todo);
+    take_tasks(*claim, std::get<core::ClaimAnswer>(std::move(answer)), todo);
     plan_dispatch(todo);
   }
   SEMEL_FP("worker.after_claim");

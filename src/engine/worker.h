@@ -97,7 +97,7 @@ class Worker {
     std::vector<std::pair<RunRef, StopReason>> stop;
     std::vector<core::Operation> forget;
     std::optional<core::SessionOpen> open;
-    std::optional<core::TaskClaim> claim;
+    std::shared_ptr<const core::TaskClaim> claim;
     std::vector<RunRef> end;
   };
   void plan_session(Instant now, Todo& todo);
@@ -110,10 +110,10 @@ class Worker {
   Instant next_step(Instant now) const;
 
   void carry_out(Todo todo);
-  void send_claim(core::TaskClaim claim);
+  void send_claim(std::shared_ptr<const core::TaskClaim> claim);
   void session_opened(SessionId session, core::Answer answer);
   void session_renewed(SessionId session, core::Answer answer);
-  void claimed(const core::TaskClaim& claim, Instant asked_at, core::Answer answer);
+  void claimed(std::shared_ptr<const core::TaskClaim> claim, Instant asked_at, core::Answer answer);
   void take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo);
   void send_release(const RunRef& run);
   void send_end(const RunRef& run);
@@ -152,6 +152,8 @@ class Worker {
   bool claiming_ = false;
   bool draining_ = false;
   Instant claim_at_{};
+  bool claim_resent_ = false;
+  std::shared_ptr<const core::TaskClaim> unknown_claim_;  // may hold tasks: asked again until the store tells
   bool alone_running_ = false;
   std::vector<core::LaneId> alone_lanes_;
   Instant alone_since_{};

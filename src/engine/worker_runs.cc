@@ -14,18 +14,15 @@ Duration pause_before_try(int tries) {
   return Duration{std::min<std::int64_t>(50'000LL << std::min(tries, 6), 2'000'000)};
 }
 
-bool worth_repeating(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::ShuttingDown:
-    case ErrorCode::StoreCorrupt:
-      return false;
-    default:
-      return error_info(error.code).advice != RetryAdvice::never;
-  }
+// The row says that this claim holds it no more.
+bool belongs_to_others(const Error& error) {
+  return error.code == ErrorCode::LeaseLost || error.code == ErrorCode::ExecutionNotFound ||
+         error.code == ErrorCode::FingerprintMismatch;
 }
 
-bool belongs_to_others(const Error& error) {
-  return error.code == ErrorCode::LeaseLost || error.code == ErrorCode::ExecutionNotFound;
+// Everything else is repeated as long as the session lives: an end that is given up would leave the task claimed.
+bool worth_repeating(const Error& error) {
+  return !belongs_to_others(error) && error.code != ErrorCode::ShuttingDown && error.code != ErrorCode::StoreCorrupt;
 }
 
 core::Operation failure_of(const core::Execution& row, const HandlerOutcome& outcome, std::uint64_t random_bits) {
@@ -109,7 +106,7 @@ void Worker::send_end(const RunRef& run) {
       operation = core::TaskComplete{row.id, row.version, outcome.result};
       break;
     case HandlerOutcome::Kind::released:
-      operation = core::TaskRelease{row.id, row.version, outcome.next_delay.value_or(Duration{0}), false};
+      operation = core::TaskRelease{row.id, row.version, outcome.next_delay.value_or(Duration{0}), run->no_handler};
       break;
     case HandlerOutcome::Kind::failed:
     case HandlerOutcome::Kind::cancelled:
@@ -156,13 +153,13 @@ void Worker::count_end(const Run& run, const core::EndAnswer&) {
       ++stats_.cancelled;
       break;
     case HandlerOutcome::Kind::released:
-      ++stats_.released;
+      ++(run.no_handler ? stats_.no_handler : stats_.released);
       break;
   }
 }
 
-// Mutex held. The execution no longer counts here. Unless the store said that the attempt is over (`closed`), the record of
-// its claim must stay: it is how an execution that is still claimed comes back when the session is over.
+// Mutex held. The execution no longer counts here. Unless the store said that the attempt is over (`closed`), the
+// record of its claim must stay: it is how an execution that is still claimed comes back when the session is over.
 void Worker::forget(const Run& run, bool closed) {
   const auto& row = run.task.execution;
   const auto it = runs_.find(row.id);
@@ -180,15 +177,15 @@ void Worker::forget(const Run& run, bool closed) {
 
 // Unstarted work goes back: at once when this worker stops, after a pause when it has no handler for it.
 void Worker::send_release(const RunRef& run) {
-  const auto& row = run->task.execution;
-  const bool no_handler = handlers_.find(row.name) == nullptr;
-  const Duration delay = no_handler ? options_.no_handler_delay : Duration{0};
-  submit(core::TaskRelease{row.id, row.version, delay, no_handler}, [this, run, no_handler](core::Answer answer) {
+  run->no_handler = handlers_.find(run->task.execution.name) == nullptr;
+  run->outcome.kind = HandlerOutcome::Kind::released;
+  if (run->no_handler) run->outcome.next_delay = options_.no_handler_delay;
+  {
     std::lock_guard lock(mutex_);
-    const bool done = !std::holds_alternative<Error>(answer);
-    if (done) ++(no_handler ? stats_.no_handler : stats_.released);
-    forget(*run, done || belongs_to_others(std::get<Error>(answer)));
-  });
+    ++unconfirmed_;
+    ++under_way_;
+  }
+  send_end(run);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

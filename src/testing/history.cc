@@ -50,7 +50,8 @@ void History::enqueue_answered(std::uint64_t call, const core::EnqueueAnswer& an
   if (view) {
     const auto& row = view->execution;
     if (row.identity.value_or("") != request.identity && !row.idempotency_key)
-      violation("H8: id '" + request.identity + "' was answered with the execution of '" + row.identity.value_or("") + "'");
+      violation("H8: id '" + request.identity + "' was answered with the execution of '" + row.identity.value_or("") +
+                "'");
     if (row.name != request.name) violation("H8: another name was accepted for id '" + request.identity + "'");
     const bool compares = !answer.created && request.match_args && !request.identity.empty();
     if (compares && !same_args(request.name, view->payload.args, request.args))
@@ -59,10 +60,12 @@ void History::enqueue_answered(std::uint64_t call, const core::EnqueueAnswer& an
   if (!answer.created) {
     const auto known = newest_ack_.find(request.identity);
     // H14: what was acknowledged before this call began is what it meets, or something newer.
-    if (known != newest_ack_.end() && known->second.at <= request.invoked && view && answer.execution < known->second.execution) {
+    if (known != newest_ack_.end() && known->second.at <= request.invoked && view &&
+        answer.execution < known->second.execution) {
       const auto newest = *store.execution_find(core::kDefaultTenant, core::Space::task, request.identity);
       if (newest && newest->execution.id != answer.execution && !is_terminal(view->execution.status))
-        violation("H14: id '" + request.identity + "' was answered with an older execution than one acknowledged before");
+        violation("H14: id '" + request.identity +
+                  "' was answered with an older execution than one acknowledged before");
     }
     return;
   }
@@ -71,12 +74,16 @@ void History::enqueue_answered(std::uint64_t call, const core::EnqueueAnswer& an
   if (!request.kept) forgetful_.insert(answer.execution);
   if (request.identity.empty()) return;
   const auto previous = newest_ack_.find(request.identity);
-  if (previous != newest_ack_.end() && previous->second.at <= request.invoked && previous->second.execution != answer.execution) {
+  if (previous != newest_ack_.end() && previous->second.at <= request.invoked &&
+      previous->second.execution != answer.execution) {
     const auto before = *store.execution_get(core::kDefaultTenant, previous->second.execution);
     // Gone by retention, or ended in a way that frees the id.
     if (before && !is_terminal(before->execution.status))
-      violation("H14: id '" + request.identity + "' was created while " + before->execution.id.to_string() + " was live");
-    if (before && before->execution.status == Status::succeeded && request.reuse != Reuse::always)
+      violation("H14: id '" + request.identity + "' was created while " + before->execution.id.to_string() +
+                " was live");
+    // Others may have come between unseen; the row says whom it follows.
+    const bool follows = view && view->execution.previous == previous->second.execution;
+    if (follows && before && before->execution.status == Status::succeeded && request.reuse != Reuse::always)
       violation("H14: id '" + request.identity + "' was created again after it succeeded");
   }
   newest_ack_[request.identity] = Acked{answer.execution, position_};
@@ -103,11 +110,14 @@ void History::committed_end(ExecutionId execution, std::int32_t version, const c
   if (version != newest_claim_[execution])
     violation("H4: " + at_text(execution, version) + " was accepted although version " +
               std::to_string(newest_claim_[execution]) + " is the newest claim");
-  if (!accepted_ends_.emplace(execution, version).second) violation("H3: " + at_text(execution, version) + " was ended twice");
+  if (!accepted_ends_.emplace(execution, version).second)
+    violation("H3: " + at_text(execution, version) + " was ended twice");
 }
 
 void History::committed(const store::Batch& batch) {
-  if (!batches_.insert(batch.id).second) return;  // looked up again after an unknown commit
+  // Looked up again after an unknown commit. A batch that wrote nothing left no mark: it is simply run again.
+  if (batches_.count(batch.id) != 0) return;
+  if (batch.rows_written > 0) batches_.insert(batch.id);
   for (std::size_t i = 0; i < batch.operations.size() && i < batch.answers.size(); ++i) {
     const auto& operation = *batch.operations[i];
     const auto& answer = batch.answers[i];
@@ -119,9 +129,11 @@ void History::committed(const store::Batch& batch) {
       for (const auto& task : claim->tasks) committed_claim(task.execution, batch.now);
     if (const auto* deliver = std::get_if<core::DeliverAnswer>(&answer))
       if (deliver->outcome == core::DeliveryOutcome::claimed) committed_claim(deliver->task.execution, batch.now);
-    if (const auto* end = std::get_if<core::TaskComplete>(&operation)) committed_end(end->execution, end->version, answer);
+    if (const auto* end = std::get_if<core::TaskComplete>(&operation))
+      committed_end(end->execution, end->version, answer);
     if (const auto* end = std::get_if<core::TaskFail>(&operation)) committed_end(end->execution, end->version, answer);
-    if (const auto* end = std::get_if<core::TaskRelease>(&operation)) committed_end(end->execution, end->version, answer);
+    if (const auto* end = std::get_if<core::TaskRelease>(&operation))
+      committed_end(end->execution, end->version, answer);
   }
 }
 
@@ -194,9 +206,11 @@ void History::check_rates(store::Store& store, const Limits& limits) {
     for (std::size_t from = 0; from < times.size(); ++from)
       for (std::size_t to = from; to < times.size(); ++to) {
         const double window = static_cast<double>((times[to] - times[from]).count());
-        const double allowed = static_cast<double>(rate.count) * (1 + window / static_cast<double>(rate.per.count())) + 1e-6;
+        const double allowed =
+            static_cast<double>(rate.count) * (1 + window / static_cast<double>(rate.per.count())) + 1e-6;
         if (static_cast<double>(to - from + 1) <= allowed) continue;
-        violation("H10: queue '" + lane.queue + "' claimed " + std::to_string(to - from + 1) + " in " + std::to_string(window) + " us");
+        violation("H10: queue '" + lane.queue + "' claimed " + std::to_string(to - from + 1) + " in " +
+                  std::to_string(window) + " us");
         return;
       }
   }
@@ -214,7 +228,8 @@ void History::check_end(store::Store& store, const Limits& limits) {
     const auto at = full->payload.args.find("\"token\":");
     if (at == std::string::npos) continue;
     const std::uint64_t token = std::stoull(full->payload.args.substr(at + 8));
-    if (refused_tokens_.count(token) != 0) violation("H1: refused call with token " + std::to_string(token) + " had an effect");
+    if (refused_tokens_.count(token) != 0)
+      violation("H1: refused call with token " + std::to_string(token) + " had an effect");
   }
   check_rates(store, limits);
 }

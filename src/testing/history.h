@@ -1,7 +1,8 @@
 // What happened in a simulated world, and whether it was allowed: the checks H1..H4, H8, H10, H12..H14 over tasks.
 //
-// The recorder is told of every call, answer, claim and end as clients and workers see them, and of every committed batch.
-// A violation is a sentence; the first one makes the run fail. All lines together have one hash: equal seeds, equal hash.
+// The recorder is told of every call, answer, claim and end as clients and workers see them, and of every committed
+// batch. A violation is a sentence; the first one makes the run fail. All lines together have one hash: equal seeds,
+// equal hash.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class History {
     bool match_args = true;
     Reuse reuse = Reuse::failed_only;
     std::optional<std::uint64_t> token;
-    bool kept = true;  // its queue keeps finished rows until the end of the run
+    bool kept = true;           // its queue keeps finished rows until the end of the run
     std::uint64_t invoked = 0;  // position in the history
   };
   std::uint64_t enqueue_called(Enqueue call);

@@ -34,13 +34,16 @@ std::optional<ExecutionId> Client::some_execution() {
 engine::EnqueueRequest Client::random_request() {
   auto& random = world_.random;
   engine::EnqueueRequest request;
-  static const char* kQueues[] = {"default", "default", "default", "limited", "keyed", "rated", "dead", "short", "zero"};
+  static const char* kQueues[] = {"default", "default", "default", "limited", "keyed",
+                                  "rated",   "dead",    "short",   "zero"};
   request.queue = kQueues[random.below(9)];
   const auto name = random.below(40);
   request.name = name == 0 ? "ghost" : name < 3 ? "poison" : "work";
   if (random.below(3) != 0) request.task_id = "id-" + std::to_string(random.below(25));
   request.match_args = random.below(3) != 0;
-  request.args = request.match_args ? (random.below(6) == 0 ? "[2]" : random.below(2) == 0 ? "[1]" : "[ 1.0 ]")
+  request.args = request.match_args ? (random.below(6) == 0   ? "[2]"
+                                       : random.below(2) == 0 ? "[1]"
+                                                              : "[ 1.0 ]")
                                     : "{\"token\":" + std::to_string(next_token_++) + "}";
   if (request.task_id) {
     // Ids keep to one queue and mostly one name, so that duplicates meet.
@@ -51,7 +54,8 @@ engine::EnqueueRequest Client::random_request() {
   if (request.queue == "keyed") request.concurrency_key = "key-" + std::to_string(random.below(2));
   if (random.below(5) == 0) request.delay = Duration{static_cast<std::int64_t>(random.below(3'000'000))};
   if (random.below(12) == 0) request.timeout = Duration{static_cast<std::int64_t>(1000 + random.below(4'000'000))};
-  if (random.below(12) == 0) request.attempt_timeout = Duration{static_cast<std::int64_t>(1000 + random.below(500'000))};
+  if (random.below(12) == 0)
+    request.attempt_timeout = Duration{static_cast<std::int64_t>(1000 + random.below(500'000))};
   if (random.below(4) == 0) request.max_attempts = 1 + static_cast<int>(random.below(4));
   if (random.below(6) == 0) request.on_duplicate = OnDuplicate::reject;
   if (random.below(6) == 0) request.reuse = random.below(2) == 0 ? Reuse::always : Reuse::never;
@@ -76,13 +80,15 @@ testing::History::Enqueue Client::noted(const engine::EnqueueRequest& request) {
   return call;
 }
 
-void Client::enqueue_done(std::uint64_t history_call, const std::string& id, const Result<engine::EnqueueOutcome>& outcome) {
+void Client::enqueue_done(std::uint64_t history_call, const std::string& id,
+                          const Result<engine::EnqueueOutcome>& outcome) {
   auto& goals = world_.goals;
   if (!outcome) {
     const auto code = outcome.error().code;
     if (code == ErrorCode::UnknownCommit) return world_.history.enqueue_unknown(history_call);
     if (code == ErrorCode::FingerprintMismatch) goals.hit("fingerprint mismatch refused");
-    if (code == ErrorCode::TaskAlreadyExists || code == ErrorCode::TaskAlreadyCompleted) goals.hit("duplicate rejected");
+    if (code == ErrorCode::TaskAlreadyExists || code == ErrorCode::TaskAlreadyCompleted)
+      goals.hit("duplicate rejected");
     if (code == ErrorCode::StoreFull) goals.hit("store full answered");
     return world_.history.enqueue_refused(history_call);
   }
@@ -91,8 +97,8 @@ void Client::enqueue_done(std::uint64_t history_call, const std::string& id, con
   else if (is_terminal(outcome->status)) goals.hit("existing completed answered");
   else goals.hit("existing live answered");
   if (!outcome->created && id.empty()) goals.hit("key answered");
-  core::EnqueueAnswer answer{outcome->execution_id, outcome->status, outcome->created, outcome->result, outcome->completed_at,
-                             outcome->result_expired};
+  core::EnqueueAnswer answer{outcome->execution_id, outcome->status,       outcome->created,
+                             outcome->result,       outcome->completed_at, outcome->result_expired};
   world_.history.enqueue_answered(history_call, answer, world_.store);
   const auto view = *world_.store.execution_get(core::kDefaultTenant, outcome->execution_id);
   if (view && outcome->created && view->execution.previous) goals.hit("id reused after failure");
@@ -104,9 +110,11 @@ void Client::enqueue(SimNode& node) {
   const auto history_call = world_.history.enqueue_called(noted(request));
   const auto call = open(node, ("enqueue " + id).c_str());
   node.engine().enqueue(std::move(request), [this, call, history_call, id](Result<engine::EnqueueOutcome> outcome) {
-    world_.history.line(world_.clock.now(), -1, "answer #" + std::to_string(call) +
-                                                    (outcome ? " " + outcome->execution_id.to_string() + (outcome->created ? " created" : " existing")
-                                                             : " " + std::string(error_info(outcome.error().code).name)));
+    world_.history.line(
+        world_.clock.now(), -1,
+        "answer #" + std::to_string(call) +
+            (outcome ? " " + outcome->execution_id.to_string() + (outcome->created ? " created" : " existing")
+                     : " " + std::string(error_info(outcome.error().code).name)));
     if (close(call)) enqueue_done(history_call, id, outcome);
   });
 }
@@ -122,11 +130,12 @@ void Client::enqueue_batch(SimNode& node) {
     calls.push_back(world_.history.enqueue_called(noted(requests.back())));
   }
   const auto call = open(node, "enqueue_batch");
-  node.engine().enqueue_batch(std::move(requests), [this, call, calls, ids](Result<std::vector<Result<engine::EnqueueOutcome>>> all) {
-    if (!close(call) || !all) return;
-    world_.goals.hit("batch enqueued");
-    for (std::size_t i = 0; i < all->size(); ++i) enqueue_done(calls[i], ids[i], (*all)[i]);
-  });
+  node.engine().enqueue_batch(std::move(requests),
+                              [this, call, calls, ids](Result<std::vector<Result<engine::EnqueueOutcome>>> all) {
+                                if (!close(call) || !all) return;
+                                world_.goals.hit("batch enqueued");
+                                for (std::size_t i = 0; i < all->size(); ++i) enqueue_done(calls[i], ids[i], (*all)[i]);
+                              });
 }
 
 void Client::group(SimNode& node) {
@@ -204,7 +213,8 @@ void Client::use_held(SimNode& node) {
   };
   switch (world_.random.below(5)) {
     case 0:
-    case 1: return node.engine().complete({held.execution, held.version, "\"outside\""}, done);
+    case 1:
+      return node.engine().complete({held.execution, held.version, "\"outside\""}, done);
     case 2: {
       engine::FailRequest fail;
       fail.execution = held.execution;
@@ -212,7 +222,8 @@ void Client::use_held(SimNode& node) {
       fail.error_name = "Outside";
       return node.engine().fail(fail, done);
     }
-    case 3: return node.engine().release({held.execution, held.version}, done);
+    case 3:
+      return node.engine().release({held.execution, held.version}, done);
     default:
       return node.engine().heartbeat({held.execution, held.version, Duration{2'000'000}, "{\"p\":1}"},
                                      [this, call](Result<core::HeartbeatAnswer> answer) {
@@ -282,8 +293,7 @@ void Client::cancel_leftovers(SimNode& node) {
   filter.name = "ghost";
   filter.limit = 1000;
   const auto rows = *world_.store.execution_list(filter);
-  for (const auto& view : rows)
-    node.engine().cancel("default", view.execution.id, [](Result<core::CancelAnswer>) {});
+  for (const auto& view : rows) node.engine().cancel("default", view.execution.id, [](Result<core::CancelAnswer>) {});
 }
 
 }  // namespace semel::sim

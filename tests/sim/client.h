@@ -1,4 +1,5 @@
-// Callers of the simulated world: every call is recorded, every answer checked. A call to a node that dies stays unknown.
+// Callers of the simulated world: every call is recorded, every answer checked. A call to a node that dies stays
+// unknown.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,8 @@ SimExecutor::Running SimExecutor::begin(RunRef run, bool calm) {
   if (row.flags & core::kClaimAlone) world_.goals.hit("claimed alone");
   if (row.name == "poison" && !calm && world_.random.below(2) == 0) throw testing::Crash{"poison"};
   Running out{run, {}, chosen_outcome(*run, calm)};
-  const std::uint64_t micros = world_.random.below(10) == 0 ? world_.random.below(6'000'000) : world_.random.below(200'000);
+  const std::uint64_t micros =
+      world_.random.below(10) == 0 ? world_.random.below(6'000'000) : world_.random.below(200'000);
   out.until = add_saturated(world_.clock.now(), Duration{static_cast<std::int64_t>(calm ? micros / 10 : micros)});
   if (world_.random.below(4) == 0) run->set_progress("{\"half\":true}");
   return out;
@@ -147,7 +148,9 @@ void SimNode::run_some(bool calm) {
         if (now >= clockwork_at_ || world_.random.below(8) == 0) clockwork_at_ = node_->clockwork.step(now);
         if (now >= engine_at_ || calm) engine_at_ = node_->engine.step(now);
         break;
-      case 3: node_->writer.slow_step(now); break;
+      case 3:
+        node_->writer.slow_step(now);
+        break;
     }
 }
 
@@ -163,7 +166,8 @@ void SimNode::stop_workers() {
 }
 
 bool SimNode::workers_stopped() const {
-  return std::all_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.stopping && pool.worker->drained(); });
+  return std::all_of(pools_.begin(), pools_.end(),
+                     [](const Pool& pool) { return pool.stopping && pool.worker->drained(); });
 }
 
 void SimNode::collect_goals() {

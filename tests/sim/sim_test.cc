@@ -1,4 +1,5 @@
-// L2: deterministic simulation over tasks. SEMEL_SEED=n runs one seed and prints its history; SEMEL_SEEDS=n runs n seeds.
+// L2: deterministic simulation over tasks. SEMEL_SEED=n runs one seed and prints its history; SEMEL_SEEDS=n runs n
+// seeds.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -15,7 +16,8 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 }
 
 std::string describe(const Report& report, bool whole) {
-  std::string text = "seed " + std::to_string(report.seed) + " (repeat with SEMEL_SEED=" + std::to_string(report.seed) + ")\n";
+  std::string text =
+      "seed " + std::to_string(report.seed) + " (repeat with SEMEL_SEED=" + std::to_string(report.seed) + ")\n";
   for (const auto& violation : report.violations) text += "  " + violation + "\n";
   const std::size_t shown = whole ? report.tail.size() : std::min<std::size_t>(report.tail.size(), 15);
   for (std::size_t i = report.tail.size() - shown; i < report.tail.size(); ++i) text += "    " + report.tail[i] + "\n";

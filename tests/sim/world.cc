@@ -13,7 +13,9 @@ constexpr std::uint64_t kMinFaults = 4;
 
 }  // namespace
 
-std::unique_ptr<store::Store> memory_store(base::Clock& clock) { return std::make_unique<store::memory::MemoryStore>(clock); }
+std::unique_ptr<store::Store> memory_store(base::Clock& clock) {
+  return std::make_unique<store::memory::MemoryStore>(clock);
+}
 
 World::World(std::uint64_t seed, const StoreFactory& factory)
     : seed_(seed),
@@ -33,9 +35,9 @@ World::~World() { base::set_failpoint_hook(nullptr); }
 // Swarm: each seed has its own subset of faults and its own rates.
 void World::choose_faults() {
   using testing::Fault;
-  for (const Fault fault : {Fault::retry, Fault::lost_before, Fault::lost_after, Fault::halve, Fault::locked, Fault::full,
-                            Fault::read_only, Fault::unavailable, Fault::fatal, Fault::lost_wakes, Fault::doubled_wakes,
-                            Fault::slow, Fault::crash_before, Fault::crash_after})
+  for (const Fault fault : {Fault::retry, Fault::lost_before, Fault::lost_after, Fault::halve, Fault::locked,
+                            Fault::full, Fault::read_only, Fault::unavailable, Fault::fatal, Fault::lost_wakes,
+                            Fault::doubled_wakes, Fault::slow, Fault::crash_before, Fault::crash_after})
     if (below(2) == 0) enabled_.push_back(fault);
   fault_rate_ = 5 + below(60);
   crash_rate_ = below(2) == 0 ? 20 + below(60) : 5;
@@ -47,12 +49,13 @@ void World::set_up_queues() {
   core::LaneConfig limited, keyed, rated, dead, brief, zero;
   limited.concurrency = 2;
   keyed.concurrency_per_key = 1;
-  rated.rate_limit = core::RateLimit{5, Duration{1'000'000}};
+  rated.rate_limit = core::RateLimit{2, Duration{1'000'000}};
   dead.dead_letter = true;
   dead.max_attempts = 2;
   brief.retention = Duration{10'000'000};
   zero.retention = Duration{0};
-  limits_.by_queue = {{"limited", limited}, {"keyed", keyed}, {"rated", rated}, {"dead", dead}, {"short", brief}, {"zero", zero}};
+  limits_.by_queue = {{"limited", limited}, {"keyed", keyed}, {"rated", rated},
+                      {"dead", dead},       {"short", brief}, {"zero", zero}};
   calm_ = true;
   auto& node = places_[0].node->engine_node();
   for (const auto& [queue, config] : limits_.by_queue) {
@@ -70,7 +73,8 @@ void World::boot(int index) {
   auto& place = places_[static_cast<std::size_t>(index)];
   NodeOptions options;
   options.index = index;
-  options.seed = seed_ * 1000 + static_cast<std::uint64_t>(index) * 100 + static_cast<std::uint64_t>(++place.incarnation);
+  options.seed =
+      seed_ * 1000 + static_cast<std::uint64_t>(index) * 100 + static_cast<std::uint64_t>(++place.incarnation);
   options.skew = Duration{static_cast<std::int64_t>(below(1'200'000'000)) - 600'000'000};  // K3: ten minutes either way
   options.workers = static_cast<int>(1 + below(2));
   place.node = std::make_unique<SimNode>(around_, options);
@@ -151,9 +155,6 @@ void World::disturb() {
       history_.line(clock_.now(), static_cast<int>(i), "paused");
     } else if (below(10'000) < 10) {
       guard(static_cast<int>(i), [](SimNode& node) { node.stop_workers(); });
-    } else if (place.node->workers_stopped()) {
-      goals_.hit("worker stopped gracefully");
-      crash(static_cast<int>(i), "after a graceful stop");
     }
   }
 }
@@ -178,6 +179,10 @@ void World::tick(bool calm) {
     }
     if (!place.node || place.node->paused_until > clock_.now()) continue;
     guard(static_cast<int>(i), [calm](SimNode& node) { calm ? node.finish_everything() : node.run_some(false); });
+    if (place.node && place.node->workers_stopped()) {
+      goals_.hit("worker stopped gracefully");
+      crash(static_cast<int>(i), "after a graceful stop");
+    }
   }
   advance(calm);
 }
@@ -189,7 +194,6 @@ void World::heal() {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     auto& place = places_[i];
     if (place.node) place.node->paused_until = Instant{};
-    if (place.node && place.node->workers_stopped()) crash(static_cast<int>(i), "after a graceful stop");
     place.restart_at = Instant{};
   }
   history_.line(clock_.now(), -1, "healed");
@@ -213,15 +217,17 @@ void World::quiet_down() {
   }
   const auto rows = live_rows();
   for (const auto& view : rows)
-    history_.violation("liveness: execution " + view.execution.id.to_string() + " (" + view.execution.name + " in " + view.queue +
-                       ") is still " + std::string(to_string(view.execution.status)));
-  if (client_.unanswered() > 0) history_.violation("liveness: " + std::to_string(client_.unanswered()) + " calls were never answered");
+    history_.violation("liveness: execution " + view.execution.id.to_string() + " (" + view.execution.name + " in " +
+                       view.queue + ") is still " + std::string(to_string(view.execution.status)));
+  if (client_.unanswered() > 0)
+    history_.violation("liveness: " + std::to_string(client_.unanswered()) + " calls were never answered");
 }
 
 Report World::run() {
   const Instant start = clock_.now();
   int ticks = 0;
-  while ((history_.operations < kOperations || faults_ < kMinFaults) && ticks++ < kMaxTicks && history_.violations().empty()) {
+  while ((history_.operations < kOperations || faults_ < kMinFaults) && ticks++ < kMaxTicks &&
+         history_.violations().empty()) {
     tick(false);
     for (auto calls = below(3); calls > 0; --calls)
       if (SimNode* node = some_node()) {
@@ -247,7 +253,8 @@ Report World::run() {
   for (auto& place : places_)
     if (place.node) place.node->collect_goals();
   history_.line(clock_.now(), -1, *store_->snapshot());
-  Report report{seed_, history_.operations, faults_, history_.hash(), clock_.now() - start, history_.violations(), {}, goals_};
+  Report report{seed_, history_.operations, faults_, history_.hash(), clock_.now() - start, history_.violations(), {},
+                goals_};
   if (!report.violations.empty()) report.tail = history_.lines();
   if (!report.tail.empty()) report.tail.pop_back();  // the snapshot
   return report;
