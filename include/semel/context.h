@@ -49,8 +49,8 @@ class TaskContext {
   std::string idempotency_key(std::string_view step) const;
 
   // Tells the store how far the attempt is. `details` are written with the next heartbeat of the worker (a fraction of
-  // the lease away, not before this returns), readable from outside as `progress`, and handed to the next attempt. The
-  // lease itself is renewed by the worker, with or without this call.
+  // the lease away, not before this returns) or with the failure that ends the attempt. They are readable from outside
+  // as `progress` and handed to the next attempt. The lease itself is renewed by the worker, with or without this call.
   template <class T>
   void heartbeat(const T& details) {
     heartbeat_json(json::encode(details).value());

@@ -233,7 +233,7 @@ class Engine {
   MetricsSnapshot metrics() const;
 
   // Refuses new work, stops the workers as Worker::stop does with `grace`, writes what is under way and closes the
-  // store. Answers that were not given by then are ShuttingDown. Idempotent. Never from a callback.
+  // store. Answers that were not given by then are ShuttingDown. Idempotent. Never from a callback or a handler.
   void shutdown(Duration grace = std::chrono::seconds(30));
 
  private:

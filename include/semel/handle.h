@@ -35,7 +35,7 @@ class RawHandle {
   Result<Execution> execution() const;
 
   // Waits for the end, or at most `timeout` (then NotReady). Follows the chain of executions: the answer may be a
-  // successor. ExecutionNotFound when retention removed it. Never call it on a thread of the engine (inside callbacks).
+  // successor. ExecutionNotFound when retention removed it. Inside a callback it holds up the other callbacks.
   Result<Execution> wait(std::optional<Duration> timeout = std::nullopt) const;
   // Calls back once it is over, on the engine's callback thread or executor.
   void on_end(std::function<void(Result<Execution>)> call) const;

@@ -1,16 +1,33 @@
 #include "sdk/callback_thread.h"
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 namespace semel::sdk {
 
+struct CallbackThread::State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> calls;
+  bool stopping = false;
+};
+
+CallbackThread::CallbackThread() : state_(std::make_shared<State>()) {}
+
+CallbackThread::~CallbackThread() {
+  stop();
+  if (thread_.joinable()) thread_.detach();  // destroyed by its own last callback
+}
+
 void CallbackThread::post(std::function<void()> call) {
   {
-    const std::lock_guard lock(mutex_);
-    if (!stopping_) {
-      calls_.push_back(std::move(call));
-      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-      changed_.notify_one();
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->stopping) {
+      state_->calls.push_back(std::move(call));
+      if (!thread_.joinable()) thread_ = std::thread([state = state_] { run(state); });
+      state_->changed.notify_one();
       return;
     }
   }
@@ -19,22 +36,20 @@ void CallbackThread::post(std::function<void()> call) {
 
 void CallbackThread::stop() {
   {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    changed_.notify_one();
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+    state_->changed.notify_one();
   }
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) return;  // from a callback: the destructor joins
-  thread_.join();
+  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
 }
 
-void CallbackThread::run() {
-  std::unique_lock lock(mutex_);
+void CallbackThread::run(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(state->mutex);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !calls_.empty(); });
-    if (calls_.empty()) return;
-    auto call = std::move(calls_.front());
-    calls_.pop_front();
+    state->changed.wait(lock, [&] { return state->stopping || !state->calls.empty(); });
+    if (state->calls.empty()) return;
+    auto call = std::move(state->calls.front());
+    state->calls.pop_front();
     lock.unlock();
     call();
     call = nullptr;

@@ -1,30 +1,27 @@
 // Runs users' callbacks, one at a time and in order, so that they never run on a thread of the engine.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <thread>
 
 namespace semel::sdk {
 
 class CallbackThread {
  public:
-  ~CallbackThread() { stop(); }
+  CallbackThread();
+  ~CallbackThread();
   // Starts the thread at first use. Runs the call here when the thread was stopped.
   void post(std::function<void()> call);
-  // Runs what was posted before, then ends the thread.
+  // Runs what was posted before, then ends the thread. From a callback it returns at once.
   void stop();
 
  private:
-  void run();
+  struct State;
+  static void run(const std::shared_ptr<State>& state);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> calls_;
+  std::shared_ptr<State> state_;  // shared with the thread, which may outlive this object by one callback
   std::thread thread_;
-  bool stopping_ = false;
 };
 
 }  // namespace semel::sdk

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <mutex>
@@ -76,6 +77,26 @@ TEST_F(Embedded, ShutdownWaitsForRunningHandlersAndRecordsThem) {
     EXPECT_EQ(worker.metrics().succeeded, 1u);
   }
   EXPECT_EQ(open().get_task("s").value().status, Status::succeeded);
+}
+
+TEST_F(Embedded, ShutdownWaitsForDeliveries) {
+  std::promise<void> started, go_on;
+  const auto slow = task("slow", [&] {
+    started.set_value();
+    go_on.get_future().wait();
+    return 7;
+  });
+  Engine engine = open();
+  engine.enqueue(slow, EnqueueOptions().task_id("job")).value();
+  std::thread consumer([&] {
+    const auto delivery = engine.deliver("job", "consumer", slow);
+    EXPECT_EQ(delivery.value().execution.status, Status::succeeded);
+  });
+  started.get_future().wait();
+  std::thread stopper([&] { engine.shutdown(30s); });
+  go_on.set_value();
+  consumer.join();
+  stopper.join();
 }
 
 TEST_F(Embedded, StoppedHandlerGivesItsAttemptBack) {

@@ -38,22 +38,27 @@ void Engine::enqueue_raw_async(Item item, std::function<void(Result<RawHandle>)>
 
 Result<std::vector<Result<RawHandle>>> Engine::enqueue_batch(std::vector<Item> items) {
   std::vector<engine::EnqueueRequest> requests;
-  std::vector<std::string> tenants;
+  std::vector<std::pair<std::size_t, std::string>> sent;  // place in the answer, tenant
+  std::vector<Result<RawHandle>> out;
+  out.reserve(items.size());
   for (const Item& item : items) {
     auto request = sdk::to_request(item, host_->tenant(), host_->sealer());
-    if (!request) return std::move(request).error();
-    tenants.push_back(request->tenant);
+    if (!request) {
+      out.emplace_back(std::move(request).error());
+      continue;
+    }
+    sent.emplace_back(out.size(), request->tenant);
+    out.emplace_back(RawHandle());
     requests.push_back(*std::move(request));
   }
   auto outcomes = host_->ask<Outcomes>(
       [&](engine::Engine& engine, auto done) { engine.enqueue_batch(std::move(requests), std::move(done)); });
   if (!outcomes) return std::move(outcomes).error();
-  std::vector<Result<RawHandle>> out;
-  out.reserve(outcomes->size());
   for (std::size_t i = 0; i < outcomes->size(); ++i) {
     auto& outcome = (*outcomes)[i];
-    if (outcome) out.emplace_back(host_->handle(*outcome, std::move(tenants[i])));
-    else out.emplace_back(std::move(outcome).error());
+    auto& [place, tenant] = sent[i];
+    if (outcome) out[place] = host_->handle(*outcome, std::move(tenant));
+    else out[place] = std::move(outcome).error();
   }
   return out;
 }
@@ -123,7 +128,7 @@ Result<Delivery> Engine::deliver_raw(std::string_view job_id, std::string_view w
     out.kind = engine::HandlerOutcome::Kind::released;
     return out;
   };
-  return host_->with<Delivery>([&](sdk::Driver& driver) -> Result<Delivery> {
+  return host_->with_handler<Delivery>([&](sdk::Driver& driver) -> Result<Delivery> {
     auto outcome = driver.deliver(std::move(request), guarded);
     if (!outcome) return std::move(outcome).error();
     if (!other_name.empty()) {

@@ -145,6 +145,17 @@ MetricsSnapshot Host::metrics() {
   return out;
 }
 
+void Host::count_inline(int change) {
+  const std::lock_guard lock(inline_mutex_);
+  inline_count_ += change;
+  inline_changed_.notify_all();
+}
+
+void Host::wait_for_inline(Duration grace) {
+  std::unique_lock lock(inline_mutex_);
+  inline_changed_.wait_for(lock, grace, [this] { return inline_count_ == 0; });
+}
+
 void Host::shutdown(Duration grace) {
   std::call_once(shut_down_, [&] {
     closing_.store(true);
@@ -154,6 +165,7 @@ void Host::shutdown(Duration grace) {
       pools = pools_;
     }
     for (const auto& pool : pools) pool->stop(grace);
+    wait_for_inline(grace);
     driver_->stop();
     if (options_.drain_callbacks) options_.drain_callbacks();
     const std::unique_lock lock(door_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -79,6 +80,14 @@ class Host : public std::enable_shared_from_this<Host> {
     if (!sent) posted(sent.error());
   }
 
+  // As `with`, for calls that run user code on the caller's thread: shutdown waits for them.
+  template <class T, class Use>
+  Result<T> with_handler(Use&& use) {
+    const std::shared_ptr<void> counted(nullptr, [this](void*) { count_inline(-1); });
+    count_inline(+1);
+    return with<T>(std::forward<Use>(use));
+  }
+
   RawHandle handle(const engine::EnqueueOutcome& outcome, std::string tenant);
   RawHandle handle(const store::ExecutionView& view);
   Result<Execution> wait(const RawHandle& handle, std::optional<Duration> timeout);
@@ -89,6 +98,8 @@ class Host : public std::enable_shared_from_this<Host> {
  private:
   static Error closed();
   static Error idle();
+  void count_inline(int change);
+  void wait_for_inline(Duration grace);
 
   std::shared_mutex door_;  // held shared by every call; exclusively to take the driver away
   std::unique_ptr<Driver> driver_;
@@ -96,6 +107,9 @@ class Host : public std::enable_shared_from_this<Host> {
   std::atomic<bool> closing_{false};
   std::mutex pools_mutex_;
   std::vector<std::shared_ptr<Pool>> pools_;
+  std::mutex inline_mutex_;
+  std::condition_variable inline_changed_;
+  int inline_count_ = 0;  // calls with user code on the caller's thread
   std::once_flag shut_down_;
 };
 

@@ -99,6 +99,16 @@ TEST(Enqueue, BatchAnswersEachItem) {
   EXPECT_FALSE(handles[2].value().created());
 }
 
+TEST(Enqueue, OneBadItemDoesNotStopTheBatch) {
+  TestEngine kit;
+  const auto handles =
+      kit->enqueue_batch(kCharge, {Order{"\xff", 1}, Order{"b", 2}}, [](const Order&) { return EnqueueOptions(); })
+          .value();
+  ASSERT_EQ(handles.size(), 2u);
+  EXPECT_EQ(handles[0].error().code, ErrorCode::InvalidArgument);
+  EXPECT_TRUE(handles[1].value().created());
+}
+
 TEST(Enqueue, GroupRunsItsCompletionOnceAllMembersEnded) {
   TestEngine kit;
   const auto sum = task("sum", [](const std::string& name) { return "sum of " + name; });
