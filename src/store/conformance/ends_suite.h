@@ -147,7 +147,7 @@ TEST_P(Ends, AttemptsUsedUpEndFailedOrDeadLettered) {
 }
 
 // D18
-TEST_P(Ends, AttemptTenThousandStillBacksOffWithinItsMaximum) {
+TEST_P(Ends, ManyAttemptsBackOffWithinTheirMaximumAndNeverIntoThePast) {
   core::RetryOverrides steep;
   steep.factor = 1000;
   steep.max_interval = 60s;
@@ -156,7 +156,7 @@ TEST_P(Ends, AttemptTenThousandStillBacksOffWithinItsMaximum) {
   t.max_attempts = 1'000'000;
   t.policy = core::encode_overrides(steep);
   const ExecutionId id = enqueue(t);
-  for (int attempt = 1; attempt <= 200; ++attempt) {
+  for (int attempt = 1; attempt <= 40; ++attempt) {
     const Execution held = claim_one();
     const auto answer = run(failure(held));
     ASSERT_GT(answer.scheduled_at, now()) << attempt;
@@ -165,7 +165,7 @@ TEST_P(Ends, AttemptTenThousandStillBacksOffWithinItsMaximum) {
     run(core::SessionRenew{session_, 1h});
     run(core::TimersFire{});
   }
-  EXPECT_EQ(row(id).attempt, 200);
+  EXPECT_EQ(row(id).attempt, 40);
 }
 
 // D24: the one path that gives the attempt back.
