@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "testing/temp_sqlite.h"
 #include "tests/sim/world.h"
 
 namespace semel::sim {
@@ -24,7 +25,16 @@ std::string describe(const Report& report, bool whole) {
   return text;
 }
 
-Report run_seed(std::uint64_t seed) { return World(seed, memory_store).run(); }
+std::unique_ptr<store::Store> sqlite_store(base::Clock& clock) { return testing::make_temp_sqlite_store(&clock); }
+
+Report run_seed(std::uint64_t seed, const StoreFactory& factory = memory_store) { return World(seed, factory).run(); }
+
+void print_totals(std::uint64_t seeds, std::uint64_t operations, std::uint64_t faults, Duration simulated) {
+  std::fprintf(stderr, "%llu seeds, %llu operations, %llu faults, %lld simulated seconds\n",
+               static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(operations),
+               static_cast<unsigned long long>(faults),
+               static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(simulated).count()));
+}
 
 TEST(Simulation, EverySeedKeepsEveryPromise) {
   if (std::getenv("SEMEL_SEED") != nullptr) {
@@ -54,14 +64,30 @@ TEST(Simulation, EverySeedKeepsEveryPromise) {
     EXPECT_EQ(report.hash, again.hash) << "seed " << seed << " does not repeat";
     ADD_FAILURE() << describe(report, false);
   }
-  std::fprintf(stderr, "%llu seeds, %llu operations, %llu faults, %lld simulated seconds\n",
-               static_cast<unsigned long long>(count), static_cast<unsigned long long>(operations),
-               static_cast<unsigned long long>(faults),
-               static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(simulated).count()));
+  print_totals(count, operations, faults, simulated);
   for (const auto& [goal, hits] : goals.counts())
     std::fprintf(stderr, "  %8llu  %s\n", static_cast<unsigned long long>(hits), goal.c_str());
   if (count >= 100)
     for (const auto& goal : goals.missing()) ADD_FAILURE() << "never happened: " << goal;
+}
+
+// The same worlds over SQLite: there core's decisions and the batch executor are what is tested.
+TEST(Simulation, SqliteSeedsKeepEveryPromise) {
+  const std::uint64_t first = from_environment("SEMEL_FIRST_SEED", 1);
+  const std::uint64_t count = from_environment("SEMEL_SQLITE_SEEDS", 40);
+  std::uint64_t operations = 0, faults = 0;
+  Duration simulated{0};
+  int failed = 0;
+  for (std::uint64_t seed = first; seed < first + count && failed < 5; ++seed) {
+    const Report report = run_seed(seed, sqlite_store);
+    operations += report.operations;
+    faults += report.faults;
+    simulated += report.simulated;
+    if (report.violations.empty()) continue;
+    ++failed;
+    ADD_FAILURE() << "on SQLite: " << describe(report, false);
+  }
+  print_totals(count, operations, faults, simulated);
 }
 
 TEST(Simulation, OneSeedIsOneHistory) {
