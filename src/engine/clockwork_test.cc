@@ -115,7 +115,7 @@ TEST(Clockwork, RetentionRemovesFinishedRowsAfterTheirTime) {
   EXPECT_TRUE(world.row(waiting));
 }
 
-// R7
+// R7, K1
 TEST(Clockwork, JumpOfTheStoresClockStopsCleanup) {
   ClockWorld world;
   const auto done = world.enqueue();

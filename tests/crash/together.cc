@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/clock.h"
 #include "tests/crash/open_store.h"
+#include "tests/crash/process.h"
 
 namespace semel::crash {
 namespace {
@@ -97,6 +99,22 @@ store::ExecutionView claim_one(engine::Runtime& runtime, const std::string& work
       [&](auto done) { runtime.engine().claim(request, std::move(done)); });
   if (tasks.value().empty()) throw std::runtime_error("nothing to claim");
   return std::move(tasks->front());
+}
+
+int read_past_the_lease(engine::Runtime& runtime, int tasks) {
+  auto handlers = std::make_shared<engine::HandlerTable>();
+  handlers->add("work", [&runtime](engine::Run&) {
+    const std::int64_t end = base::steady_micros() + 2'500'000;
+    while (base::steady_micros() < end) (void)runtime.engine().list("default", {});
+    return engine::HandlerOutcome::success();
+  });
+  engine::WorkerOptions options;
+  options.slots = tasks;
+  options.lease = std::chrono::seconds(1);
+  enqueue_together(runtime, "busy", 1, tasks, [](const std::string&) {});
+  const auto pool = runtime.start_worker(handlers, options);
+  wait_until([&] { return pool->stats().succeeded == static_cast<std::uint64_t>(tasks); });
+  return static_cast<int>(pool->stats().succeeded);
 }
 
 void Tally::add(const std::string& line) { lines_.push_back(line); }

@@ -28,6 +28,10 @@ std::vector<std::string> late_writes(engine::Runtime& runtime, ExecutionId id, s
 // Claims one task, waiting for it; throws when there is none.
 store::ExecutionView claim_one(engine::Runtime& runtime, const std::string& worker, Duration lease);
 
+// Runs `tasks` handlers at once that read the store for two and a half leases of one second. Answers how many
+// succeeded.
+int read_past_the_lease(engine::Runtime& runtime, int tasks);
+
 // Counts what all threads of all processes were told.
 class Tally {
  public:

@@ -175,6 +175,7 @@ TEST_P(Claims, ALiveJobLongerThanItsLeaseIsNeverRescued) {
   EXPECT_EQ(finish(held), Status::succeeded);
 }
 
+// C14: a starting node recovers nothing that a live session holds.
 TEST_P(Claims, ALiveSessionKeepsALeaseThatWasNeverRenewedByItself) {
   enqueue(task());
   const Execution held = claim_one();

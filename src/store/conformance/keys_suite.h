@@ -164,6 +164,7 @@ TEST_P(Keys, RemovingAnOldRunKeepsTheNewerRunsIdAndKey) {
   EXPECT_EQ(key("shared-key")->target, newer);
 }
 
+// R10
 TEST_P(Keys, LiveWorkIsNeverRemoved) {
   const LaneId where = brief_lane(1s);
   const ExecutionId queued = enqueue(in(where));
@@ -176,7 +177,7 @@ TEST_P(Keys, LiveWorkIsNeverRemoved) {
   EXPECT_TRUE(exists(held.id));
 }
 
-// R9: the sweep walks, remembers where it was, and may be repeated.
+// R8, R9: the sweep walks, remembers where it was, and may be repeated.
 TEST_P(Keys, TheSweepWalksInSmallBatchesAndMayBeRepeated) {
   const LaneId where = brief_lane(1s);
   for (int i = 0; i < 25; ++i) ended(in(where), Status::succeeded);
