@@ -390,27 +390,20 @@ Operation Generator::next(Instant now) {
 
 std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
   std::vector<Operation> claims, successes, rest;  // a plain success is written before anything is decided
-  std::set<ExecutionId> addressed;
+  std::set<ExecutionId> completed;
   const bool sweeps = chance(20);
   if (sweeps) rest.push_back(draw_sweep(now));
   while (claims.size() + successes.size() + rest.size() < size) {
     Operation one = next(now);
-    if (one.index() >= Operation(SessionsExpire{}).index() && !std::holds_alternative<LedgerAdd>(one)) continue;
-    if (std::holds_alternative<LaneEnsure>(one) || std::holds_alternative<TenantEnsure>(one) || std::holds_alternative<LeaseForget>(one)) continue;
-    if (const auto* claim = std::get_if<TaskClaim>(&one)) {
-      if (!sweeps) claims.push_back(*claim);
-      continue;
+    const bool scans = one.index() >= Operation(SessionsExpire{}).index() && one.index() <= Operation(KeysExpire{}).index();
+    if (scans || std::holds_alternative<EnqueueWithin>(one) || std::holds_alternative<LeaseForget>(one)) continue;
+    if (std::holds_alternative<TaskClaim>(one)) {
+      if (!sweeps) claims.push_back(std::move(one));
+    } else if (const auto* success = std::get_if<TaskComplete>(&one)) {
+      if (!sweeps && completed.insert(success->execution).second) successes.push_back(std::move(one));
+    } else {
+      rest.push_back(std::move(one));
     }
-    const auto target = std::visit(
-        [](const auto& q) -> std::optional<ExecutionId> {
-          if constexpr (requires { ExecutionId(q.execution); }) return q.execution;
-          else return std::nullopt;
-        },
-        one);
-    if (target && !addressed.insert(*target).second) continue;
-    if (std::holds_alternative<TaskDeliver>(one)) continue;
-    if (!std::holds_alternative<TaskComplete>(one)) rest.push_back(std::move(one));
-    else if (!sweeps) successes.push_back(std::move(one));
   }
   for (Operation& one : successes) claims.push_back(std::move(one));
   for (Operation& one : rest) claims.push_back(std::move(one));

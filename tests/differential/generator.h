@@ -22,8 +22,8 @@ class Generator {
   // Lanes, tenants and sessions that every run starts with. One operation per batch.
   std::vector<core::Operation> opening(Instant now);
   core::Operation next(Instant now);
-  // Operations whose result does not depend on the order in which one batch runs its phases: claims first or one sweep
-  // first, then anything else, each execution addressed once.
+  // Operations in the order in which one batch runs its phases: claims, successes and the rest, or one sweep and the
+  // rest. Within the rest anything goes: it is decided in arrival order.
   std::vector<core::Operation> next_batch(Instant now, std::size_t size);
   Duration next_pause();
   BatchId next_batch_id(Instant now) { return ids_.next<BatchId>(now); }

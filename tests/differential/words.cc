@@ -174,6 +174,17 @@ std::string describe_effects(const store::Batch& batch) {
   return out;
 }
 
+std::string essence_of(const core::Answer& answer) {
+  if (const auto* a = std::get_if<EnqueueAnswer>(&answer)) return a->execution.to_string() + (a->created ? " created" : " existing");
+  if (const auto* a = std::get_if<EndAnswer>(&answer)) return std::string(to_string(a->status));
+  if (const auto* a = std::get_if<RedriveAnswer>(&answer)) return a->successor.to_string();
+  if (const auto* a = std::get_if<DeliverAnswer>(&answer)) return a->outcome == DeliveryOutcome::claimed ? tell(a->task) : "";
+  std::string out;
+  if (const auto* a = std::get_if<ClaimAnswer>(&answer))
+    for (const auto& task : a->tasks) out += tell(task) + "\n";
+  return out;
+}
+
 std::string difference(const std::string& left, const std::string& right) {
   const auto lines_of = [](const std::string& text) {
     std::vector<std::string> out;
