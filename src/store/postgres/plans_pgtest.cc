@@ -54,8 +54,9 @@ TEST_P(Plans, PreparedOnEmptyTablesStillUseTheIndexAfterGrowth) {
   for (const Statement& statement : writer_statements()) {
     if (is_command(statement.name)) continue;
     const std::string plan = plan_of(*connection, statement.name);
+    const bool sorts = statement.name == "execution_lock_by_identity";  // a few rows, into locking order
     for (const char* bad : {"Seq Scan", "Hash Join", "Merge Join", "Bitmap", "Sort"})
-      EXPECT_EQ(plan.find(bad), std::string::npos) << statement.name << " has " << bad << "\n" << plan;
+      if (!sorts || bad != std::string_view("Sort")) EXPECT_EQ(plan.find(bad), std::string::npos) << statement.name << " has " << bad << "\n" << plan;
   }
   for (const char* name : {"take", "execution_succeed", "execution_update", "execution_lock", "identity_lock", "ready_delete"})
     EXPECT_NE(plan_of(*connection, name).find("Index Scan"), std::string::npos) << plan_of(*connection, name);

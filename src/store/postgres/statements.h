@@ -12,6 +12,7 @@ namespace semel::store::postgres {
   X(attention_delete) X(attention_lock) X(attention_put) X(batch_mark_insert) X(batch_mark_prune) \
   X(batch_mark_win) X(begin) X(blocked_delete) X(blocked_insert) X(blocked_lock) X(blocked_lock_lane) \
   X(clock_read) X(commit) X(execution_delete) X(execution_insert) X(execution_insert_full) X(execution_lock) \
+  X(execution_lock_by_identity) \
   X(execution_retention) X(execution_succeed) X(execution_update) X(group_delete) X(group_lock) X(group_put) \
   X(identity_delete) X(identity_expired) X(identity_insert) X(identity_lock) X(identity_update) \
   X(identity_win) X(inbox_delete) X(inbox_lock) X(inbox_update) X(key_slot_delete) X(key_slot_insert) \

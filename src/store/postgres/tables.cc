@@ -47,6 +47,7 @@ std::size_t PostgresTables::queue(const Statement& statement, const Params& para
 bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
   begun_ = wrote_ = marked_ = false;
   commit_at_.reset();
+  foreseen_.reset();
   hint_.clear();
   if (!recheck) return false;
   try {
@@ -133,13 +134,18 @@ std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
 
 batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant now) {
   return guarded([&] {
-    std::size_t identities_at = 0, successes_at = 0;
+    foreseen_.reset();
+    std::size_t identities_at = 0, successes_at = 0, targets_at = 0;
+    std::vector<core::IdentityKey> keys;
     if (!attempt.identities.empty()) {
       std::vector<const core::Identity*> sorted;
       for (const std::size_t i : ordered(attempt.identities, [](auto* a, auto* b) { return a->id < b->id; }))
         sorted.push_back(attempt.identities[i]);
       queue_identities(sorted, statements::identity_win);
       identities_at = db_.queued() - 1;
+      if (expect_duplicates_)
+        for (const core::Identity* identity : sorted)
+          if (keys.empty() || keys.back() != identity->id) keys.push_back(identity->id);
     }
     if (!attempt.successes.empty()) {
       const auto& all = attempt.successes;
@@ -154,22 +160,29 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
     }
     std::vector<std::size_t> takes_at;
     for (const batch::Take& take : attempt.takes) takes_at.push_back(queue(statements::take, take_params(take, now)));
+    if (!keys.empty()) targets_at = queue_targets(keys);  // last: it must see what the others changed
     SEMEL_FP("pg.attempt.before");
-    const std::vector<Rows> rows = db_.run();
+    std::vector<Rows> rows = db_.run();
 
     batch::Attempted out;
     if (!attempt.identities.empty()) {
       std::vector<ExecutionId> targets;
       for (const core::Identity* i : attempt.identities) targets.push_back(i->target);
       out.identity_won = first_matches(rows[identities_at], targets);
+      expect_duplicates_ = static_cast<std::size_t>(rows[identities_at].count()) * 2 < targets.size();
+      wrote_ = wrote_ || rows[identities_at].count() > 0;
+      if (!keys.empty()) foreseen_ = Targets{std::move(keys), std::move(rows[targets_at]), std::move(rows[targets_at + 1])};
     }
     if (!attempt.successes.empty()) {
       std::vector<ExecutionId> ids;
       for (const batch::PlainSuccess& s : attempt.successes) ids.push_back(s.execution);
       out.success_applied = first_matches(rows[successes_at], ids);
+      wrote_ = wrote_ || rows[successes_at].count() > 0;
     }
-    for (const std::size_t at : takes_at) out.taken.push_back(read_taken(rows[at]));
-    for (const Rows& r : rows) wrote_ = wrote_ || r.count() > 0;
+    for (const std::size_t at : takes_at) {
+      wrote_ = wrote_ || rows[at].count() > 0;
+      out.taken.push_back(read_taken(rows[at]));
+    }
     return out;
   });
 }

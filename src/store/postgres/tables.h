@@ -1,6 +1,7 @@
 // The batch mechanism on PostgreSQL: one transaction, few round trips, set-based statements over arrays.
 //
 // Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark + commit].
+// An enqueue takes two, a duplicate two, a duplicate among duplicates one.
 // The writes and COMMIT travel together. That is safe because every guarded statement raises when a guard fails, and in a
 // pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
@@ -39,6 +40,17 @@ class PostgresTables final : public batch::Tables {
   template <class Work>
   auto guarded(Work work) -> decltype(work());
 
+  // Ids and what they point at, asked for together: a duplicate needs both.
+  struct Targets {
+    std::vector<core::IdentityKey> keys;  // ascending
+    Rows identities;
+    Rows executions;
+  };
+  // Queues the two reads of `keys`; their rows are at the returned index and the one after it.
+  std::size_t queue_targets(const std::vector<core::IdentityKey>& keys);
+  static void load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache);
+  bool load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const;
+
   void queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement);
   void write_identities(const core::RowCache& cache);
   void write_executions(const core::RowCache& cache);
@@ -54,6 +66,9 @@ class PostgresTables final : public batch::Tables {
   bool marked_ = false;      // the mark is there already (recheck)
   std::optional<std::size_t> commit_at_;  // COMMIT is queued or sent
   bool hints_ = false;
+  // Most ids of the last batch were taken, so those of this one were read together with the attempt to win them.
+  bool expect_duplicates_ = false;
+  std::optional<Targets> foreseen_;
   std::string hint_;
 };
 

@@ -56,13 +56,6 @@ template <class Queue>
 void plan_keyed(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
   const auto by_id = [](const auto& row) { return row.id; };
   const auto by_execution = [](const auto& row) { return row.execution; };
-  if (!needs.identities.empty()) {
-    Params p;
-    p.i32s(needs.identities, [](const auto& k) { return k.tenant; })
-        .i16s(needs.identities, [](const auto& k) { return k.space; })
-        .texts(needs.identities, [](const auto& k) -> const std::string& { return k.key; });
-    plan.add(queue(statements::identity_lock, p), keyed(cache.identities, needs.identities, read_identity, by_id));
-  }
   const auto ids = [&](const auto& wanted, const Statement& statement, Plan::Load load) {
     if (!wanted.empty()) plan.add(queue(statement, Params().uuids(wanted)), std::move(load));
   };
@@ -196,16 +189,52 @@ void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, 
 
 }  // namespace
 
+std::size_t PostgresTables::queue_targets(const std::vector<core::IdentityKey>& keys) {
+  Params p;
+  p.i32s(keys, [](const auto& k) { return k.tenant; })
+      .i16s(keys, [](const auto& k) { return k.space; })
+      .texts(keys, [](const auto& k) -> const std::string& { return k.key; });
+  const std::size_t at = queue(statements::identity_lock, p);
+  queue(statements::execution_lock_by_identity, p);
+  return at;
+}
+
+void PostgresTables::load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache) {
+  for (core::Identity& row : all<core::Identity>(identities, read_identity)) {
+    const core::IdentityKey key = row.id;
+    cache.identities.load(key, std::move(row));
+  }
+  for (core::Execution& row : all<core::Execution>(executions, execution_row)) {
+    const ExecutionId id = row.id;
+    cache.executions.load(id, std::move(row));
+  }
+}
+
+bool PostgresTables::load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const {
+  if (!foreseen_ || !std::includes(foreseen_->keys.begin(), foreseen_->keys.end(), wanted.begin(), wanted.end())) return false;
+  load_targets(foreseen_->identities, foreseen_->executions, cache);
+  for (const core::IdentityKey& key : wanted) cache.identities.load(key, std::nullopt);
+  return true;
+}
+
 void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Instant now) {
   guarded([&] {
     Plan plan;
+    std::optional<std::size_t> targets_at;
     const auto queue_one = [this](const Statement& statement, const Params& params) { return queue(statement, params); };
     plan_lanes(needs, cache, plan, wrote_, queue_one);
+    if (!needs.identities.empty() && !load_foreseen(needs.identities, cache)) targets_at = queue_targets(needs.identities);
     plan_keyed(needs, cache, plan, queue_one);
     plan_waiting(needs, cache, now, plan, queue_one);
     plan_expired(needs, cache, now, plan, queue_one);
     SEMEL_FP("pg.read.before");
-    if (!plan.empty()) plan.load(db_.run());
+    if (plan.empty() && !targets_at) return;
+    const std::vector<Rows> rows = db_.run();
+    if (targets_at) {
+      load_targets(rows[*targets_at], rows[*targets_at + 1], cache);
+      for (const core::IdentityKey& key : needs.identities) cache.identities.load(key, std::nullopt);
+    }
+    plan.load(rows);
   });
 }
 
