@@ -1,6 +1,8 @@
 // What only the SQLite store does: its file, its statements, its plan. What every store does is in store/conformance.
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -75,6 +77,35 @@ TEST(SqliteStore, EveryStatementPrepares) {
   }
   EXPECT_EQ(db.prepared("execution_get").column_count(), kExecutionColumns);
   EXPECT_EQ(db.prepared("payload_get").column_count(), kPayloadColumns);
+}
+
+// The caller's rows and its tasks are one transaction.
+TEST(SqliteStore, WhatTheCallerWritesAndEnqueuesIsOneTransaction) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  Harness h(options);
+  const auto sql = [](void* connection, const char* text) {
+    EXPECT_EQ(sqlite3_exec(static_cast<sqlite3*>(connection), text, nullptr, nullptr, nullptr), SQLITE_OK);
+  };
+  core::EnqueueWithin within;
+  within.tasks = {h.task("a"), h.task("b")};
+  within.function = [&](void* connection) -> Result<void> {
+    sql(connection, "CREATE TABLE orders (id INTEGER); INSERT INTO orders VALUES (1)");
+    return {};
+  };
+  EXPECT_EQ(h.apply<core::EnqueueWithinAnswer>(within).tasks.size(), 2u);
+
+  within.tasks = {h.task("c")};
+  within.function = [&](void* connection) -> Result<void> {
+    sql(connection, "INSERT INTO orders VALUES (2)");
+    return make_error(ErrorCode::InvalidArgument, "no");
+  };
+  Batch batch;
+  EXPECT_EQ(h.try_apply({core::Operation(within)}, batch).kind, Applied::Kind::committed);
+  EXPECT_TRUE(std::holds_alternative<Error>(batch.answers[0]));
+  EXPECT_FALSE(h.store().execution_find(core::kDefaultTenant, core::Space::task, "c").value());
+  Connection db(options.path, Access::read_only, "");
+  EXPECT_EQ(db.integer("SELECT count(*) FROM orders"), 1);
+  EXPECT_TRUE(h.verify().empty());
 }
 
 // No planner statistics exist, so the plan cannot change with the data: what it is now, it stays.
