@@ -153,7 +153,7 @@ Result<void> set_queue_field(core::LaneConfig& config, std::string_view name, st
   if (auto set = setter->second(changed, text); !set) {
     const std::string& message = set.error().message;
     const bool named = message.starts_with(name);
-    return make_error(ErrorCode::InvalidArgument, named ? message : std::string(name) + " " + message);
+    return make_error(ErrorCode::InvalidArgument, named ? message : std::string(name) + (message.starts_with("must") ? " " : ": ") + message);
   }
   config = changed;
   return {};

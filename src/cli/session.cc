@@ -16,7 +16,7 @@ void Session::close() {
 
 Result<engine::Runtime*> Session::open(const OpenOptions& store, engine::RuntimeOptions options) {
   if (runtime_) return runtime_.get();
-  if (!log_) log_ = base::make_stderr_log(base::LogLevel::warn);
+  if (!log_) log_ = base::make_stderr_log(log_level_);
   OpenOptions with_log = store;
   with_log.log = log_.get();
   with_log.unsafe = settings_.unsafe;

@@ -38,6 +38,8 @@ class Session {
   // As `writer`, with options of its own.
   Result<engine::Runtime*> open(const OpenOptions& store, engine::RuntimeOptions options);
   void close();
+  // What goes wrong inside is told on standard error; long-running verbs also tell what may become wrong.
+  void log_warnings() { log_level_ = base::LogLevel::warn; }
 
   // Waits for an asynchronous call of the engine.
   template <class T, class Call>
@@ -54,6 +56,7 @@ class Session {
 
  private:
   Settings settings_;
+  base::LogLevel log_level_ = base::LogLevel::error;
   std::shared_ptr<base::LogSink> log_;
   std::unique_ptr<engine::Runtime> runtime_;
 };

@@ -57,8 +57,8 @@ TEST_F(BadInput, IdsThatAreEmptyTooLongOrHoldControlCharacters) {
 // A24, C9, S15
 TEST_F(BadInput, DurationsThatAreNegativeZeroOrOverflow) {
   for (const std::string text : {"-5s", "1e309s", "99999999999999d", "1d1d", "", "5", "\xe2\x88\x92" "5s", "5 s"}) {
-    refuse({enqueue({"--delay=" + text}), "InvalidArgument", "delay"});
-    refuse({enqueue({"--timeout=" + text}), "InvalidArgument", "timeout"});
+    refuse({enqueue({"--delay", text}), "InvalidArgument", "delay"});
+    refuse({enqueue({"--timeout", text}), "InvalidArgument", "timeout"});
   }
   refuse({enqueue({"--timeout", "0"}), "InvalidArgument", "timeout"});
   refuse({enqueue({"--attempt-timeout", "0s"}), "InvalidArgument", "attempt_timeout"});
@@ -203,17 +203,44 @@ TEST(BadStore, SecondWriterIsToldWhoOwnsTheFileAndReadersWork) {
   EXPECT_EQ(place.json({"task", "enqueue", "b"}).exit_code, 0);
 }
 
-// X4: the limit on the size of a file stands in for a full disk.
+std::string lines_of(int count, int bytes) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += R"({"name":"big","args":")" + std::string(static_cast<std::size_t>(bytes), 'x') + "\"}\n";
+  return out;
+}
+
+// X4: a small disk of its own, filled up, then with room again.
 TEST(BadStore, FullDiskIsRefusedAndNothingIsLost) {
   const Place place;
+  place.write("big.jsonl", lines_of(1000, 3000));
+  place.write("full.sh", R"(set -e
+mkdir disk && mount -t tmpfs -o size=12m none disk && cd disk
+semel task enqueue a --task-id first --store sqlite:app.db -o json
+cat /dev/zero > filler 2>/dev/null || true
+semel task enqueue-batch ../big.jsonl --store sqlite:app.db -o json > ../full.json || echo $? > ../full.code
+semel task list --store sqlite:app.db -o json > ../list.json
+rm filler
+semel task enqueue a --task-id second --store sqlite:app.db -o json > ../second.json
+semel verify --store sqlite:app.db
+)");
+  const bool may_mount = place.shell("mkdir probe && unshare -m mount -t tmpfs none probe").exit_code == 0;
+  if (!may_mount) return;  // store/sqlite/faults_test fills the disk at every single write
+  const Ran ran = place.shell("unshare -m sh full.sh");
+  ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  EXPECT_EQ(place.read("full.code"), "1\n");
+  EXPECT_NE(place.read("full.json").find("StoreFull"), std::string::npos) << place.read("full.json").substr(0, 300);
+  EXPECT_NE(place.read("list.json").find("\"first\""), std::string::npos);
+  EXPECT_NE(place.read("second.json").find("\"created\":true"), std::string::npos) << place.read("second.json");
+}
+
+// X5: the limit on the size of a file makes a write fail in the middle.
+TEST(BadStore, FailedWriteStopsTheStoreAndLosesNothing) {
+  const Place place;
   ASSERT_EQ(place.json({"task", "enqueue", "a", "--task-id", "first"}).exit_code, 0);
-  std::string lines;
-  for (int i = 0; i < 1000; ++i) lines += R"({"name":"big","args":")" + std::string(3000, 'x') + "\"}\n";
-  place.write("big.jsonl", lines);
-  const Ran full = place.shell("ulimit -f 600; trap '' XFSZ; semel task enqueue-batch big.jsonl --store sqlite:app.db -o json");
-  EXPECT_EQ(full.exit_code, 1) << full.out.substr(0, 300);
-  EXPECT_NE(full.out.find("StoreFull"), std::string::npos) << full.out.substr(0, 300) << full.err;
-  EXPECT_EQ(place.json({"task", "list"}).json().root().find("executions")->size(), 1u);
+  place.write("big.jsonl", lines_of(1000, 3000));
+  const Ran failed = place.shell("ulimit -f 600; trap '' XFSZ; semel task enqueue-batch big.jsonl --store sqlite:app.db -o json");
+  EXPECT_EQ(failed.exit_code, 1) << failed.out.substr(0, 300);
+  EXPECT_NE(place.json({"task", "get", "--task-id", "first"}).text("status"), "");
   EXPECT_EQ(place.json({"task", "enqueue", "a", "--task-id", "second"}).flag("created"), true);
   EXPECT_EQ(place.json({"verify"}).exit_code, 0);
 }

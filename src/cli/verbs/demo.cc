@@ -81,7 +81,7 @@ Result<void> enqueue_many(const Story& story) {
 
 Result<Child> start_worker(const Story& story, const char* name) {
   return Child::start({"worker", "--store", story.store, "--tenant", story.tenant, "--queues", story.queue, "--name", name,
-                       "--slots", "2", "--lease", "1s", "--effects", story.effects});
+                       "--slots", "2", "--lease", "1s", "--effects", story.effects, "--quiet"});
 }
 
 int effects_of(const Story& story) {

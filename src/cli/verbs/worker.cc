@@ -51,6 +51,7 @@ Result<int> worker(Session& session, const Args& args) {
     effects = opened;
   }
   hold_stop_signals();
+  if (!args.has("quiet")) session.log_warnings();
   SEMEL_TRY(runtime, session.writer(true));
   if (auto applied = apply_queue_defaults(session, *runtime); !applied) return applied.error();
   auto pool = runtime->start_worker(builtin_handlers(effects), options);
@@ -83,7 +84,8 @@ void add_worker_verbs(std::vector<Verb>& out) {
                   {"lease", "DURATION", "how long its work is safe after it died (30s)"},
                   {"run-for", "DURATION", "stop by itself after this long"},
                   {"until-succeeded", "N", "stop by itself after this many successes"},
-                  {"effects", "FILE", "handlers append what they ran"}},
+                  {"effects", "FILE", "handlers append what they ran"},
+                  {"quiet", "", "log errors only"}},
                  "  semel worker --queues payments --slots 4\n"
                  "  semel worker --until-succeeded 100 --lease 2s\n",
                  worker});
