@@ -154,8 +154,8 @@ Answer decide_part(const ExecutionDiscard& op, RowCache& rows, Instant now) {
     return illegal(e, "discarded", "it is " + std::string(to_string(e.status)) + ", not dead_lettered");
   const Attention* attention = rows.attention.find(e.id);
   if (!attention) throw InvariantBroken("dead-lettered execution " + e.id.to_string() + " has no attention row");
-  if (attention->successor) return illegal(e, "discarded", "it was redriven as " + attention->successor->to_string());
   if (attention->discarded_at) return DiscardAnswer{false};
+  if (attention->successor) return illegal(e, "discarded", "it was redriven as " + attention->successor->to_string());
   rows.attention.update(e.id).discarded_at = now;
   if (e.identity)
     if (const Identity* row = rows.identities.find(identity_key_of(e)); row && row->target == e.id)
