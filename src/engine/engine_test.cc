@@ -371,7 +371,7 @@ TEST(Explain, CountsDuplicatesAndNamesTheWinner) {
   EngineWorld world;
   const auto first = world.enqueue(world.task("a")).value();
   for (int i = 0; i < 3; ++i) world.enqueue(world.task("a")).value();
-  world.enqueue(world.task("a", "[9]"));
+  EXPECT_FALSE(world.enqueue(world.task("a", "[9]")).ok());
   world.run_clock(Duration{1'000'000});
   const auto explained = world.node.engine.explain("default", "a").value();
   ASSERT_EQ(explained.duplicates.size(), 1u);
