@@ -53,7 +53,8 @@ PgProxy::PgProxy(std::string socket_path) : socket_path_(std::move(socket_path))
   stop_fd_ = ::eventfd(0, EFD_CLOEXEC);
   listener_ = open_socket();
   const sockaddr_un address = address_of(folder_ + "/.s.PGSQL.5432");
-  if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(listener_, 16) != 0)
+  if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener_, 16) != 0)
     throw std::runtime_error("proxy cannot listen in " + folder_);
   acceptor_ = std::thread([this] { accept_loop(); });
 }

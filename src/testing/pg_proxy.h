@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -40,7 +39,6 @@ class PgProxy {
   int stop_fd_ = -1;
   std::atomic<Fault> fault_{Fault::none};
   std::atomic<bool> struck_{false};
-  std::atomic<bool> stalled_{false};
   std::mutex mutex_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

@@ -19,11 +19,13 @@ std::string as_server_user(const std::string& command) {
 
 }  // namespace
 
-PrivatePostgres::PrivatePostgres() : bin_(TempPostgres().query("select setting from pg_config where name = 'BINDIR'").text(0, 0)) {
+PrivatePostgres::PrivatePostgres()
+    : bin_(TempPostgres().query("select setting from pg_config where name = 'BINDIR'").text(0, 0)) {
   std::string pattern = "/tmp/semel-server.XXXXXX";
   if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
   folder_ = pattern;
-  if (geteuid() == 0 && std::system(("chown postgres " + folder_).c_str()) != 0) throw std::runtime_error("chown failed");
+  if (geteuid() == 0 && std::system(("chown postgres " + folder_).c_str()) != 0)
+    throw std::runtime_error("chown failed");
   run(bin_ + "/initdb -D " + folder_ + "/data -U postgres -A trust -E UTF8 --locale=C --no-sync");
 }
 
@@ -59,10 +61,13 @@ void PrivatePostgres::stop() {
 
 void PrivatePostgres::kill_hard() {
   // Dead is gone, or a zombie that nobody has reaped yet.
-  const std::string script = "main=$(head -n 1 " + folder_ + "/data/postmaster.pid); all=\"$main $(pgrep -P $main)\"; "
+  const std::string script =
+      "main=$(head -n 1 " + folder_ +
+      "/data/postmaster.pid); all=\"$main $(pgrep -P $main)\"; "
       "kill -9 $all 2>/dev/null; for p in $all; do "
       "while [ -e /proc/$p ] && ! grep -q 'State:.Z' /proc/$p/status 2>/dev/null; do :; done; done; "
-      "rm -f " + folder_ + "/data/postmaster.pid " + folder_ + "/.s.PGSQL.5432.lock";
+      "rm -f " +
+      folder_ + "/data/postmaster.pid " + folder_ + "/.s.PGSQL.5432.lock";
   if (std::system(script.c_str()) != 0) throw std::runtime_error("cannot kill the server in " + folder_);
   running_ = false;
 }

@@ -14,8 +14,8 @@ class PrivatePostgres {
   // `settings` like "-c fsync=off". Waits until it accepts connections.
   void start(const std::string& settings = "");
   void stop();
-  void kill_hard();        // SIGKILL to all its processes: no checkpoint, no goodbye
-  void become_replica();   // for the next start
+  void kill_hard();       // SIGKILL to all its processes: no checkpoint, no goodbye
+  void become_replica();  // for the next start
 
   std::string url() const { return "postgres://postgres@/postgres?host=" + folder_; }
   std::string socket_path() const { return folder_ + "/.s.PGSQL.5432"; }

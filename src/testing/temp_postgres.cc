@@ -108,13 +108,16 @@ end $$)SQL";
 std::string test_postgres_url() {
   const char* url = std::getenv("SEMEL_TEST_PG");
   if (!url || !*url)
-    throw std::runtime_error("SEMEL_TEST_PG is not set: it names the PostgreSQL server of these tests; ./dev test starts one");
+    throw std::runtime_error(
+        "SEMEL_TEST_PG is not set: it names the PostgreSQL server of these tests; ./dev test starts one");
   return url;
 }
 
 TempPostgres::TempPostgres() : database_(pool().take()), url_(with_database(test_postgres_url(), database_)) {
   store::postgres::migrate_postgres(options()).value();
-  run(url_, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
+  run(url_,
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> "
+      "pg_backend_pid()");
   run(url_, kEmpty);
 }
 

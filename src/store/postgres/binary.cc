@@ -55,7 +55,8 @@ std::string_view Rows::bytes(int row, int column) const {
 
 std::int64_t read_integer(std::string_view bytes) {
   std::int64_t value = !bytes.empty() && (bytes[0] & 0x80) != 0 ? -1 : 0;
-  for (const char c : bytes) value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 8) | static_cast<std::uint8_t>(c);
+  for (const char c : bytes)
+    value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 8) | static_cast<std::uint8_t>(c);
   return value;
 }
 

@@ -45,11 +45,17 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 class Params {
  public:
   template <class T>
-  Params& i16(const T& value) { return integer(2, value); }
+  Params& i16(const T& value) {
+    return integer(2, value);
+  }
   template <class T>
-  Params& i32(const T& value) { return integer(4, value); }
+  Params& i32(const T& value) {
+    return integer(4, value);
+  }
   template <class T>
-  Params& i64(const T& value) { return integer(8, value); }
+  Params& i64(const T& value) {
+    return integer(8, value);
+  }
   Params& flag(bool value);
   // uuid, text and bytea alike: the bytes are the value.
   template <class T>
@@ -66,19 +72,33 @@ class Params {
 
   // Arrays: one element per row; `get` picks the field (a value, or an optional for NULL).
   template <class Rows, class Get>
-  Params& i16s(const Rows& rows, Get get) { return integers(kInt2, 2, rows, get); }
+  Params& i16s(const Rows& rows, Get get) {
+    return integers(kInt2, 2, rows, get);
+  }
   template <class Rows, class Get>
-  Params& i32s(const Rows& rows, Get get) { return integers(kInt4, 4, rows, get); }
+  Params& i32s(const Rows& rows, Get get) {
+    return integers(kInt4, 4, rows, get);
+  }
   template <class Rows, class Get>
-  Params& i64s(const Rows& rows, Get get) { return integers(kInt8, 8, rows, get); }
+  Params& i64s(const Rows& rows, Get get) {
+    return integers(kInt8, 8, rows, get);
+  }
   template <class Rows, class Get>
-  Params& flags(const Rows& rows, Get get) { return integers(kBool, 1, rows, get); }
+  Params& flags(const Rows& rows, Get get) {
+    return integers(kBool, 1, rows, get);
+  }
   template <class Rows, class Get>
-  Params& uuids(const Rows& rows, Get get) { return strings(kUuid, rows, get); }
+  Params& uuids(const Rows& rows, Get get) {
+    return strings(kUuid, rows, get);
+  }
   template <class Rows, class Get>
-  Params& texts(const Rows& rows, Get get) { return strings(kText, rows, get); }
+  Params& texts(const Rows& rows, Get get) {
+    return strings(kText, rows, get);
+  }
   template <class Rows, class Get>
-  Params& byteas(const Rows& rows, Get get) { return strings(kBytea, rows, get); }
+  Params& byteas(const Rows& rows, Get get) {
+    return strings(kBytea, rows, get);
+  }
   template <class Rows>
   Params& uuids(const Rows& ids) {
     return uuids(ids, [](const auto& id) -> const auto& { return id; });

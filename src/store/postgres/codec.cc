@@ -80,7 +80,8 @@ class Packer {
     out_.append(bytes);
   }
   void length(std::int32_t n) {
-    for (int shift = 24; shift >= 0; shift -= 8) out_.push_back(static_cast<char>(static_cast<std::uint32_t>(n) >> shift));
+    for (int shift = 24; shift >= 0; shift -= 8)
+      out_.push_back(static_cast<char>(static_cast<std::uint32_t>(n) >> shift));
   }
   std::string out_;
 };
@@ -120,7 +121,8 @@ class Unpacker {
     if (in_.size() < 4) throw std::runtime_error("group completion is cut short");
     const std::int64_t size = read_integer(in_.substr(0, 4));
     in_.remove_prefix(4);
-    if (size < 0 || in_.size() < static_cast<std::size_t>(size)) throw std::runtime_error("group completion is cut short");
+    if (size < 0 || in_.size() < static_cast<std::size_t>(size))
+      throw std::runtime_error("group completion is cut short");
     const std::string_view out = in_.substr(0, static_cast<std::size_t>(size));
     in_.remove_prefix(static_cast<std::size_t>(size));
     return out;

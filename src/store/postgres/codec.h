@@ -1,4 +1,5 @@
-// Rows of core/rows.h out of query results. Column lists and readers stand side by side so that they cannot drift apart.
+// Rows of core/rows.h out of query results. Column lists and readers stand side by side so that they cannot drift
+// apart.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ namespace semel::store::postgres {
 inline constexpr std::string_view kExecutionColumns =
     "e.id, e.tenant, e.lane, e.kind, e.name, e.identity, e.priority, e.max_attempts, e.attempt_timeout, "
     "e.concurrency_key, e.idempotency_key, e.idempotency_key_ttl_seconds, e.fingerprint, e.previous, e.parent_run, "
-    "e.parent_workflow_id, e.group_id, e.created_at, e.timeout_at, e.status, e.version, e.attempt, e.flags, e.last_end, "
+    "e.parent_workflow_id, e.group_id, e.created_at, e.timeout_at, e.status, e.version, e.attempt, e.flags, "
+    "e.last_end, "
     "e.close_reason, e.suspend_reason, e.scheduled_at, e.started_at, e.completed_at, e.cancel_requested_at, "
     "e.lease_expires_at, e.session, e.worker, e.next, e.result, e.error, e.progress";
 inline constexpr int kExecutionWidth = 37;
@@ -21,8 +23,8 @@ inline constexpr int kExecutionWidth = 37;
 core::Execution read_execution(const Rows& rows, int row, int first = 0);
 // encoding, args, policy
 core::Payload read_payload(const Rows& rows, int row, ExecutionId id, int first);
-// id, tenant, queue, retention, rate_count, rate_per, concurrency, concurrency_per_key, dead_letter, max_attempts, retry,
-// paused, running_count, tokens_micro, tokens_at, revision
+// id, tenant, queue, retention, rate_count, rate_per, concurrency, concurrency_per_key, dead_letter, max_attempts,
+// retry, paused, running_count, tokens_micro, tokens_at, revision
 core::Lane read_lane(const Rows& rows, int row, int first = 0);
 // tenant, space, key, target, target_kind, tombstone, fingerprint, expires_at, revision
 core::Identity read_identity(const Rows& rows, int row);

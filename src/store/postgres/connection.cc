@@ -61,7 +61,8 @@ Result<ConnInfo> parse_url(const PgOptions& options, const Role& role) {
   PQconninfoFree(parsed);
   info.pairs.emplace_back("application_name", std::string(role.application));
   info.pairs.emplace_back("client_encoding", "UTF8");
-  info.fallback("connect_timeout", std::to_string(std::max<std::int64_t>(2, options.connect_timeout.count() / 1'000'000)));
+  info.fallback("connect_timeout",
+                std::to_string(std::max<std::int64_t>(2, options.connect_timeout.count() / 1'000'000)));
   info.fallback("tcp_user_timeout", std::to_string(options.call_timeout.count() / 1000));
   info.fallback("keepalives_idle", "5");
   info.fallback("keepalives_interval", "2");
@@ -163,7 +164,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const PgOptions& options, c
 Result<void> Connection::prepare(std::span<const Statement> statements) {
   try {
     for (const Statement& statement : statements) {
-      if (!PQsendPrepare(connection_, std::string(statement.name).c_str(), expanded(statement.text).c_str(), 0, nullptr))
+      if (!PQsendPrepare(connection_, std::string(statement.name).c_str(), expanded(statement.text).c_str(), 0,
+                         nullptr))
         fail_lost(queued_, trimmed(PQerrorMessage(connection_)));
       ++queued_;
     }
@@ -276,10 +278,14 @@ Piece piece_of(const PGresult* result) {
   switch (PQresultStatus(result)) {
     case PGRES_TUPLES_OK:
     case PGRES_COMMAND_OK:
-    case PGRES_EMPTY_QUERY: return Piece::rows;
-    case PGRES_PIPELINE_SYNC: return Piece::sync;
-    case PGRES_PIPELINE_ABORTED: return Piece::skipped;
-    default: return Piece::failed;
+    case PGRES_EMPTY_QUERY:
+      return Piece::rows;
+    case PGRES_PIPELINE_SYNC:
+      return Piece::sync;
+    case PGRES_PIPELINE_ABORTED:
+      return Piece::skipped;
+    default:
+      return Piece::failed;
   }
 }
 

@@ -1,7 +1,7 @@
 // One connection to PostgreSQL in pipeline mode. The only file that talks libpq to the server.
 //
-// Statements are queued and travel together; `run` sends them and waits for all answers: one round trip. Every wait has a
-// deadline, so no caller hangs on a dead server. Not thread-safe.
+// Statements are queued and travel together; `run` sends them and waits for all answers: one round trip. Every wait has
+// a deadline, so no caller hangs on a dead server. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Statement {
 
 // A statement failed, or the connection did.
 struct PgError {
-  std::string sqlstate;    // empty: the connection failed without a word from the server
+  std::string sqlstate;  // empty: the connection failed without a word from the server
   std::string message;
   std::string constraint;  // of a constraint violation
   bool lost = false;       // the connection is gone

@@ -1,7 +1,7 @@
 // Store time: the database's clock, carried on by this machine's monotonic clock between looks.
 //
-// Accurate to half a round trip. Readings never decrease: when the database's clock steps back, time stands still until it
-// has caught up; a step forward is followed at the next look.
+// Accurate to half a round trip. Readings never decrease: when the database's clock steps back, time stands still until
+// it has caught up; a step forward is followed at the next look.
 #pragma once
 
 #include <atomic>

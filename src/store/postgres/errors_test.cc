@@ -15,7 +15,8 @@ Kind kind_of(const char* sqlstate, const char* constraint = "") {
 
 // C12, X19
 TEST(PgErrors, ATransactionThatLostARaceIsRunAgain) {
-  for (const char* state : {"40001", "40P01", "57P01", "57014", "SM001"}) EXPECT_EQ(kind_of(state), Kind::retry) << state;
+  for (const char* state : {"40001", "40P01", "57P01", "57014", "SM001"})
+    EXPECT_EQ(kind_of(state), Kind::retry) << state;
   EXPECT_EQ(kind_of("23505", "identity_pkey"), Kind::retry);
   EXPECT_EQ(kind_of("23505", "key_slot_pkey"), Kind::retry);
 }

@@ -16,7 +16,8 @@ using testing::TempPostgres;
 using Kind = Applied::Kind;
 
 constexpr const char* kTerminateWriter =
-    "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and application_name = "
+    "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and "
+    "application_name = "
     "'semel writer'";
 
 class PostgresFaults : public ::testing::Test {
@@ -50,7 +51,8 @@ TEST_F(PostgresFaults, AReaderThatLostItsConnectionAsksAgain) {
 class UnknownCommit : public PostgresFaults, public ::testing::WithParamInterface<PgProxy::Fault> {
  protected:
   std::string socket_path() {
-    const Rows rows = database_.query("select split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port')");
+    const Rows rows = database_.query(
+        "select split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port')");
     return rows.text(0, 0) + "/.s.PGSQL." + rows.text(0, 1);
   }
   PgOptions through(const PgProxy& proxy) {
@@ -109,7 +111,9 @@ TEST_P(UnknownCommit, OfAClaimHandsOutTheSameTasks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cut, UnknownCommit, ::testing::Values(PgProxy::Fault::cut_before, PgProxy::Fault::cut_after),
-                         [](const auto& info) { return info.param == PgProxy::Fault::cut_before ? "BeforeCommit" : "AfterCommit"; });
+                         [](const auto& info) {
+                           return info.param == PgProxy::Fault::cut_before ? "BeforeCommit" : "AfterCommit";
+                         });
 
 // X20
 TEST_F(UnknownCommit, AServerThatSaysNothingIsGivenUp) {
@@ -166,7 +170,8 @@ TEST_F(PostgresFaults, AStrangersLockDelaysOnlyTheSlowLane) {
   Batch slow;
   Applied applied;
   std::thread slow_lane([&] { applied = ask.apply(slow, duplicate, store->slow_lane()); });
-  const std::string waiting = "select count(*) from pg_stat_activity where application_name = 'semel slow lane' and wait_event_type = 'Lock'";
+  const std::string waiting =
+      "select count(*) from pg_stat_activity where application_name = 'semel slow lane' and wait_event_type = 'Lock'";
   for (int i = 0; i < 10000 && database_.query(waiting).i64(0, 0) == 0; ++i) {
   }
   stranger->queue_text("commit");

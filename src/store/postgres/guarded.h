@@ -14,7 +14,8 @@ auto PostgresTables::guarded(Work work) -> decltype(work()) {
   } catch (const PgError& error) {
     throw to_tables_error(error, commit_at_);
   } catch (const std::exception& error) {  // a row that cannot be read
-    throw batch::TablesError{Applied::Kind::halve, make_error(ErrorCode::Internal, std::string("store: ") + error.what())};
+    throw batch::TablesError{Applied::Kind::halve,
+                             make_error(ErrorCode::Internal, std::string("store: ") + error.what())};
   }
 }
 

@@ -39,7 +39,8 @@ TEST_F(PostgresNodes, OneIdEnqueuedEverywhereIsOneExecution) {
   on_nodes(6, [&](int, Store&, Asker& ask) {
     for (int batch = 0; batch < 20; ++batch) {
       std::vector<Operation> tasks;
-      for (int i = 0; i < 20; ++i) tasks.push_back(ask.task(lane, "id-" + std::to_string(batch) + "-" + std::to_string((i * 7) % 20)));
+      for (int i = 0; i < 20; ++i)
+        tasks.push_back(ask.task(lane, "id-" + std::to_string(batch) + "-" + std::to_string((i * 7) % 20)));
       for (const auto& answer : ask.run(tasks)) created += std::get<core::EnqueueAnswer>(answer).created;
     }
   });
@@ -97,7 +98,9 @@ TEST_F(PostgresNodes, ClaimsCancelsAndTimersLeaveOneOutcomeEach) {
   std::atomic<int> retries{0};
   on_nodes(4, [&](int node, Store&, Asker& ask) {
     const auto session = ask.session();
-    const auto open = [&] { return database_.query("select count(*) from semel.execution where status < 4").i64(0, 0); };
+    const auto open = [&] {
+      return database_.query("select count(*) from semel.execution where status < 4").i64(0, 0);
+    };
     std::size_t next = static_cast<std::size_t>(node) * 3;
     for (int round = 0; round < 2000; ++round) {
       core::TimersFire timers;

@@ -13,7 +13,8 @@ namespace semel::store::postgres {
 
 class Readers {
  public:
-  explicit Readers(PgOptions options) : options_(std::move(options)), free_(static_cast<std::size_t>(options_.readers)) {}
+  explicit Readers(PgOptions options)
+      : options_(std::move(options)), free_(static_cast<std::size_t>(options_.readers)) {}
 
   // Runs `work(connection)`; waits for a free connection.
   template <class T, class Work>

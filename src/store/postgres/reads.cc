@@ -57,8 +57,9 @@ base::Clock& PostgresReads::clock() {
 }
 
 Result<std::optional<core::TenantId>> PostgresReads::tenant_find(std::string_view name) {
-  return query<std::optional<core::TenantId>>(statements::tenant_find, Params().bytes(name),
-                                              first_row([](const Rows& rows, int r) { return core::TenantId{rows.i32(r, 0)}; }));
+  return query<std::optional<core::TenantId>>(
+      statements::tenant_find, Params().bytes(name),
+      first_row([](const Rows& rows, int r) { return core::TenantId{rows.i32(r, 0)}; }));
 }
 
 Result<std::vector<std::pair<core::TenantId, std::string>>> PostgresReads::tenant_list() {
@@ -84,10 +85,12 @@ Result<LaneStats> PostgresReads::lane_stats(core::LaneId lane) {
 }
 
 Result<std::optional<ExecutionView>> PostgresReads::execution_get(core::TenantId tenant, ExecutionId id) {
-  return query<std::optional<ExecutionView>>(statements::execution_get, Params().i32(tenant).bytes(id), first_row(read_view));
+  return query<std::optional<ExecutionView>>(statements::execution_get, Params().i32(tenant).bytes(id),
+                                             first_row(read_view));
 }
 
-Result<std::optional<ExecutionView>> PostgresReads::execution_find(core::TenantId tenant, core::Space space, std::string_view key) {
+Result<std::optional<ExecutionView>> PostgresReads::execution_find(core::TenantId tenant, core::Space space,
+                                                                   std::string_view key) {
   return query<std::optional<ExecutionView>>(statements::execution_find, Params().i32(tenant).i16(space).bytes(key),
                                              first_row(read_view));
 }
@@ -101,14 +104,20 @@ Result<std::vector<ExecutionView>> PostgresReads::execution_list(const Execution
   if (filter.statuses.empty()) p.null();
   else p.i16s(filter.statuses, [](Status status) { return status; });
   p.bytes(filter.queue).bytes(filter.name).bytes(filter.identity).i64(filter.created_before).i32(filter.limit);
-  const Statement& list = only_bad_ends(filter.statuses) ? statements::execution_list_attention : statements::execution_list;
+  const Statement& list =
+      only_bad_ends(filter.statuses) ? statements::execution_list_attention : statements::execution_list;
   return query<std::vector<ExecutionView>>(list, p, all_rows(read_listed));
 }
 
 Result<Whereabouts> PostgresReads::execution_whereabouts(const core::Execution& e) {
   if (e.status != Status::queued) return Whereabouts::nowhere;
   Params p;
-  p.bytes(e.id).i32(e.lane).i16((e.flags & core::kClaimAlone) != 0).i32(e.priority).i64(e.scheduled_at).bytes(e.concurrency_key);
+  p.bytes(e.id)
+      .i32(e.lane)
+      .i16((e.flags & core::kClaimAlone) != 0)
+      .i32(e.priority)
+      .i64(e.scheduled_at)
+      .bytes(e.concurrency_key);
   return query<Whereabouts>(statements::whereabouts, p, [](const Rows& rows) {
     if (rows.flag(0, 0)) return Whereabouts::ready;
     if (rows.flag(0, 1)) return Whereabouts::timer;
@@ -117,14 +126,17 @@ Result<Whereabouts> PostgresReads::execution_whereabouts(const core::Execution& 
 }
 
 Result<std::optional<core::Attention>> PostgresReads::attention_get(ExecutionId id) {
-  return query<std::optional<core::Attention>>(statements::attention_get, Params().bytes(id), first_row(read_attention));
+  return query<std::optional<core::Attention>>(statements::attention_get, Params().bytes(id),
+                                               first_row(read_attention));
 }
 
 Result<std::optional<core::Identity>> PostgresReads::key_get(core::TenantId tenant, std::string_view key) {
-  return query<std::optional<core::Identity>>(statements::key_get, Params().i32(tenant).bytes(key), first_row(read_identity));
+  return query<std::optional<core::Identity>>(statements::key_get, Params().i32(tenant).bytes(key),
+                                              first_row(read_identity));
 }
 
-Result<std::vector<core::Identity>> PostgresReads::key_list(core::TenantId tenant, std::string_view after, std::int32_t limit) {
+Result<std::vector<core::Identity>> PostgresReads::key_list(core::TenantId tenant, std::string_view after,
+                                                            std::int32_t limit) {
   return query<std::vector<core::Identity>>(statements::key_list, Params().i32(tenant).bytes(after).i32(limit),
                                             all_rows(read_identity));
 }

@@ -29,18 +29,20 @@ Version read_version(Connection& connection) {
 
 Error too_new(const Version& found) {
   return make_error(ErrorCode::SchemaTooNew, "store: the schema is version " + std::to_string(found.schema) +
-                                                 " and needs a binary that knows version " + std::to_string(found.min_binary) +
-                                                 "; this one knows " + std::to_string(known_schema()) + ": install a newer semel");
+                                                 " and needs a binary that knows version " +
+                                                 std::to_string(found.min_binary) + "; this one knows " +
+                                                 std::to_string(known_schema()) + ": install a newer semel");
 }
 
 void apply_missing(Connection& connection, int from) {
   for (const auto& migration : sql::kMigrations)
     if (migration.number > from) connection.script(std::string(migration.text));
-  connection.queue_text("insert into semel.meta (schema_version, min_binary, created_at) "
-                        "values ($1::integer, $2::integer, (extract(epoch from clock_timestamp()) * 1000000)::bigint) "
-                        "on conflict (one) do update set schema_version = excluded.schema_version, "
-                        "min_binary = excluded.min_binary",
-                        Params().i32(known_schema()).i32(kMinBinary));
+  connection.queue_text(
+      "insert into semel.meta (schema_version, min_binary, created_at) "
+      "values ($1::integer, $2::integer, (extract(epoch from clock_timestamp()) * 1000000)::bigint) "
+      "on conflict (one) do update set schema_version = excluded.schema_version, "
+      "min_binary = excluded.min_binary",
+      Params().i32(known_schema()).i32(kMinBinary));
 }
 
 }  // namespace
@@ -59,10 +61,11 @@ Result<void> check_server(Connection& connection, const PgOptions& options) {
                         "store: the server runs with fsync or full_page_writes off and would lose acknowledged work; "
                         "switch them on, or accept the loss with --unsafe");
     if (r.bytes(0, 3) != "UTF8")
-      return make_error(ErrorCode::InvalidConfig, "store: the database's encoding is " + r.text(0, 3) +
-                                                      "; create one with ENCODING 'UTF8'");
+      return make_error(ErrorCode::InvalidConfig,
+                        "store: the database's encoding is " + r.text(0, 3) + "; create one with ENCODING 'UTF8'");
     if (r.i32(0, 4) < kOldestServer)
-      return make_error(ErrorCode::Unsupported, "store: PostgreSQL " + r.text(0, 5) + " is too old; 13 or newer is needed");
+      return make_error(ErrorCode::Unsupported,
+                        "store: PostgreSQL " + r.text(0, 5) + " is too old; 13 or newer is needed");
     return {};
   } catch (const PgError& error) {
     return to_error(error);
@@ -75,9 +78,10 @@ Result<void> check_schema(Connection& connection) {
     if (found.min_binary > known_schema()) return too_new(found);
     if (found.schema >= known_schema()) return {};
     const std::string what = found.schema == 0 ? "the database holds no semel schema"
-                                               : "the schema is version " + std::to_string(found.schema) + ", version " +
-                                                     std::to_string(known_schema()) + " is needed";
-    return make_error(ErrorCode::SchemaTooOld, "store: " + what + "; run `semel migrate --store URL` or start with --migrate");
+                                               : "the schema is version " + std::to_string(found.schema) +
+                                                     ", version " + std::to_string(known_schema()) + " is needed";
+    return make_error(ErrorCode::SchemaTooOld,
+                      "store: " + what + "; run `semel migrate --store URL` or start with --migrate");
   } catch (const PgError& error) {
     return to_error(error);
   }

@@ -22,7 +22,8 @@ ErrorCode refused(const PgOptions& options) {
 
 TEST(PostgresServer, WhatCannotBeReachedOrReadIsNamed) {
   PgOptions options;
-  for (const char* url : {"postgres://[broken", "postgres://localhost/x?no_such_option=1", "postgres://localhost:notaport/x"}) {
+  for (const char* url :
+       {"postgres://[broken", "postgres://localhost/x?no_such_option=1", "postgres://localhost:notaport/x"}) {
     options.url = url;
     EXPECT_EQ(refused(options), ErrorCode::InvalidArgument) << url;
   }
@@ -74,10 +75,15 @@ TEST(PostgresServer, ADatabaseThatIsNotUtf8IsRefused) {
 TEST(PostgresServer, SettingsOfTheDatabaseChangeNothing) {
   TempPostgres database;
   const std::string alter = "alter database " + database.database() + " set ";
-  const std::vector<std::pair<std::string, std::string>> odd = {
-      {"timezone", "'Asia/Kathmandu'"},    {"datestyle", "'SQL, DMY'"},           {"search_path", "'nowhere'"},
-      {"synchronous_commit", "off"},       {"enable_seqscan", "on"},              {"default_transaction_isolation", "'serializable'"},
-      {"default_transaction_read_only", "on"}, {"bytea_output", "escape"},       {"statement_timeout", "1"}};
+  const std::vector<std::pair<std::string, std::string>> odd = {{"timezone", "'Asia/Kathmandu'"},
+                                                                {"datestyle", "'SQL, DMY'"},
+                                                                {"search_path", "'nowhere'"},
+                                                                {"synchronous_commit", "off"},
+                                                                {"enable_seqscan", "on"},
+                                                                {"default_transaction_isolation", "'serializable'"},
+                                                                {"default_transaction_read_only", "on"},
+                                                                {"bytea_output", "escape"},
+                                                                {"statement_timeout", "1"}};
   const auto connection = database.connect();
   for (const auto& [name, value] : odd) {
     connection->queue_text(alter + name + " = " + value);
@@ -89,8 +95,10 @@ TEST(PostgresServer, SettingsOfTheDatabaseChangeNothing) {
   EXPECT_TRUE(ask.ask(ask.task(lane, "pay-1")).created);
   PgOptions options = database.options();
   const auto writer = Connection::open(options, Role{"semel writer", std::chrono::milliseconds(100), false}).value();
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"synchronous_commit", "on"}, {"timezone", "UTC"}, {"lock_timeout", "100ms"}, {"search_path", "pg_catalog"}}) {
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"synchronous_commit", "on"},
+                                                                                    {"timezone", "UTC"},
+                                                                                    {"lock_timeout", "100ms"},
+                                                                                    {"search_path", "pg_catalog"}}) {
     writer->queue_text("select current_setting('" + name + "')");
     EXPECT_EQ(writer->run()[0].text(0, 0), value);
   }
@@ -144,7 +152,8 @@ TEST(PostgresServer, KilledHardLosesNothingThatWasAcknowledged) {
   while (ask.apply(batch, task).kind != Applied::Kind::committed) {
   }
   for (int i = 0; i < kTasks; ++i)
-    EXPECT_TRUE(store->execution_find(core::kDefaultTenant, core::Space::task, "task-" + std::to_string(i)).value()) << i;
+    EXPECT_TRUE(store->execution_find(core::kDefaultTenant, core::Space::task, "task-" + std::to_string(i)).value())
+        << i;
   ask.expect_sound();
 }
 

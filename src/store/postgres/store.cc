@@ -15,7 +15,8 @@ constexpr std::int64_t kLookForListeners = 1'000'000;
 
 Role role_of(PostgresLane::Which which, const PgOptions& options) {
   const bool writer = which == PostgresLane::Which::writer;
-  return {writer ? "semel writer" : "semel slow lane", writer ? options.writer_lock_timeout : options.slow_lock_timeout, false};
+  return {writer ? "semel writer" : "semel slow lane", writer ? options.writer_lock_timeout : options.slow_lock_timeout,
+          false};
 }
 
 // A connection that is only good for looking at the schema and changing it.
@@ -74,7 +75,8 @@ void PostgresLane::look_around() {
     const auto rows = connection_->run();
     const Duration step = shared_->clock.anchor(rows[0].instant(0, 0), asked, base::steady_micros());
     if (step > kClockStep || step < -kClockStep)
-      shared_->options.log->write(base::LogLevel::warn, "the database's clock stepped", {{"seconds", step.count() / 1'000'000}});
+      shared_->options.log->write(base::LogLevel::warn, "the database's clock stepped",
+                                  {{"seconds", step.count() / 1'000'000}});
   }
   if (!shared_->options.hints || now - listeners_looked_ < kLookForListeners) return;
   listeners_looked_ = now;
@@ -97,9 +99,7 @@ Applied PostgresLane::apply(Batch& batch) {
 }
 
 PostgresStore::PostgresStore(std::shared_ptr<Shared> shared)
-    : PostgresLane(shared, Which::writer),
-      slow_(shared, Which::slow),
-      listener_(shared->options, [shared](int pid) {
+    : PostgresLane(shared, Which::writer), slow_(shared, Which::slow), listener_(shared->options, [shared](int pid) {
         return pid == shared->lane_pids[0].load() || pid == shared->lane_pids[1].load();
       }) {}
 

@@ -112,7 +112,8 @@ TEST_F(PostgresStoreTest, ATransactionalEnqueueExistsIffTheCallerCommits) {
     caller->queue_text("begin");
     caller->queue_text("create table if not exists public.orders (id int)");
     caller->queue_text("insert into public.orders values (1)");
-    caller->queue_text(R"(select semel.enqueue('charge', '{"b": 1.0,  "a":2}', task_id => 'order-1', options => '{"priority": 5}'))");
+    caller->queue_text(
+        R"(select semel.enqueue('charge', '{"b": 1.0,  "a":2}', task_id => 'order-1', options => '{"priority": 5}'))");
     caller->queue_text(end);
     caller->run();
   };

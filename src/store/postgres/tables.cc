@@ -23,7 +23,8 @@ TablesError to_tables_error(const PgError& error, std::optional<std::size_t> com
   if (error.lost) {
     // A word of the server about a statement before COMMIT tells that COMMIT did not run. Silence tells nothing.
     if (commit_at && (state.empty() || error.at >= *commit_at))
-      return {Kind::unknown, make_error(ErrorCode::UnknownCommit, "store: connection lost during commit: " + error.message)};
+      return {Kind::unknown,
+              make_error(ErrorCode::UnknownCommit, "store: connection lost during commit: " + error.message)};
     return {Kind::retry, told};
   }
   if (state == "55P03") return {Kind::locked, told};
@@ -171,7 +172,8 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
       out.identity_won = first_matches(rows[identities_at], targets);
       expect_duplicates_ = static_cast<std::size_t>(rows[identities_at].count()) * 2 < targets.size();
       wrote_ = wrote_ || rows[identities_at].count() > 0;
-      if (!keys.empty()) foreseen_ = Targets{std::move(keys), std::move(rows[targets_at]), std::move(rows[targets_at + 1])};
+      if (!keys.empty())
+        foreseen_ = Targets{std::move(keys), std::move(rows[targets_at]), std::move(rows[targets_at + 1])};
     }
     if (!attempt.successes.empty()) {
       std::vector<ExecutionId> ids;

@@ -1,9 +1,9 @@
 // The batch mechanism on PostgreSQL: one transaction, few round trips, set-based statements over arrays.
 //
-// Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark + commit].
-// An enqueue takes two, a duplicate two, a duplicate among duplicates one.
-// The writes and COMMIT travel together. That is safe because every guarded statement raises when a guard fails, and in a
-// pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
+// Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark +
+// commit]. An enqueue takes two, a duplicate two, a duplicate among duplicates one. The writes and COMMIT travel
+// together. That is safe because every guarded statement raises when a guard fails, and in a pipeline nothing after a
+// failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
 
 #include <optional>
@@ -61,9 +61,9 @@ class PostgresTables final : public batch::Tables {
   void write_ledger(const core::RowCache& cache);
 
   Connection& db_;
-  bool begun_ = false;       // a transaction is open, or BEGIN is queued
-  bool wrote_ = false;       // something in it must not be rolled back lightly
-  bool marked_ = false;      // the mark is there already (recheck)
+  bool begun_ = false;                    // a transaction is open, or BEGIN is queued
+  bool wrote_ = false;                    // something in it must not be rolled back lightly
+  bool marked_ = false;                   // the mark is there already (recheck)
   std::optional<std::size_t> commit_at_;  // COMMIT is queued or sent
   bool hints_ = false;
   // Most ids of the last batch were taken, so those of this one were read together with the attempt to win them.

@@ -1,6 +1,7 @@
 // The locking reads: everything a batch asks for in one round trip.
 //
-// Lists arrive sorted by primary key, index scans over arrays and nested loops keep that order, so all nodes lock alike.
+// Lists arrive sorted by primary key, index scans over arrays and nested loops keep that order, so all nodes lock
+// alike.
 #include <algorithm>
 
 #include "base/failpoint.h"
@@ -64,7 +65,8 @@ void plan_keyed(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
   ids(needs.groups, statements::group_lock, keyed(cache.groups, needs.groups, read_group, by_id));
   ids(needs.sessions, statements::session_lock, keyed(cache.sessions, needs.sessions, read_session, by_id));
   ids(needs.leases, statements::lease_lock, keyed(cache.leases, needs.leases, read_lease, by_id));
-  ids(needs.attention, statements::attention_lock, keyed(cache.attention, needs.attention, read_attention, by_execution));
+  ids(needs.attention, statements::attention_lock,
+      keyed(cache.attention, needs.attention, read_attention, by_execution));
   if (!needs.inbox.empty())
     plan.add(queue(statements::inbox_lock, Params().i64s(needs.inbox, [](auto id) { return id; })),
              keyed(cache.inbox, needs.inbox, read_inbox, by_id));
@@ -106,11 +108,12 @@ void plan_lanes(const Needs& needs, RowCache& cache, Plan& plan, bool& created, 
              keyed(cache.lanes, needs.lanes, lane_row, [](const auto& row) { return row.id; }));
   if (!needs.key_slots.empty()) {
     Params p;
-    p.i32s(needs.key_slots, [](const auto& k) { return k.lane; })
-        .texts(needs.key_slots, [](const auto& k) -> const std::string& { return k.concurrency_key; });
-    plan.add(queue(statements::key_slot_lock, p), keyed(cache.key_slots, needs.key_slots, read_key_slot, [](const auto& row) {
-               return core::SlotKey{row.lane, row.concurrency_key};
-             }));
+    p.i32s(needs.key_slots, [](const auto& k) {
+       return k.lane;
+     }).texts(needs.key_slots, [](const auto& k) -> const std::string& { return k.concurrency_key; });
+    plan.add(queue(statements::key_slot_lock, p),
+             keyed(cache.key_slots, needs.key_slots, read_key_slot,
+                   [](const auto& row) { return core::SlotKey{row.lane, row.concurrency_key}; }));
   }
 }
 
@@ -124,11 +127,12 @@ void plan_waiting(const Needs& needs, RowCache& cache, Instant now, Plan& plan, 
     });
   }
   if (needs.blocked_lane)
-    plan.add(queue(statements::blocked_lock_lane, Params().i32(needs.blocked_lane->first).i32(needs.blocked_lane->second)),
-             [&cache](const Rows& rows) {
-               cache.blocked_lane = all<core::BlockedRow>(rows, read_blocked);
-               for (const core::BlockedRow& row : *cache.blocked_lane) cache.blocked.load(row);
-             });
+    plan.add(
+        queue(statements::blocked_lock_lane, Params().i32(needs.blocked_lane->first).i32(needs.blocked_lane->second)),
+        [&cache](const Rows& rows) {
+          cache.blocked_lane = all<core::BlockedRow>(rows, read_blocked);
+          for (const core::BlockedRow& row : *cache.blocked_lane) cache.blocked.load(row);
+        });
   if (needs.timers_due > 0)
     plan.add(queue(statements::timer_due, Params().i64(now).i32(needs.timers_due)), [&cache](const Rows& rows) {
       cache.timers_due = all<core::TimerRow>(rows, read_timer);
@@ -173,17 +177,20 @@ void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, 
              [&cache, limit = needs.leases_expired](const Rows& rows) { load_expired_leases(rows, cache, limit); });
   }
   if (needs.keys_expired > 0)
-    plan.add(queue(statements::identity_expired, Params().i64(now).i32(needs.keys_expired)), [&cache](const Rows& rows) {
-      auto& out = cache.keys_expired.emplace();
-      for (core::Identity& row : all<core::Identity>(rows, read_identity)) {
-        out.push_back(row.id);
-        const core::IdentityKey key = row.id;
-        cache.identities.load(key, std::move(row));
-      }
-    });
+    plan.add(queue(statements::identity_expired, Params().i64(now).i32(needs.keys_expired)),
+             [&cache](const Rows& rows) {
+               auto& out = cache.keys_expired.emplace();
+               for (core::Identity& row : all<core::Identity>(rows, read_identity)) {
+                 out.push_back(row.id);
+                 const core::IdentityKey key = row.id;
+                 cache.identities.load(key, std::move(row));
+               }
+             });
   if (needs.retention) {
-    const auto params = Params().bytes(needs.retention->after).bytes(needs.retention->before).i32(needs.retention->limit);
-    plan.add(queue(statements::execution_retention, params), [&cache](const Rows& rows) { load_retention(rows, cache); });
+    const auto params =
+        Params().bytes(needs.retention->after).bytes(needs.retention->before).i32(needs.retention->limit);
+    plan.add(queue(statements::execution_retention, params),
+             [&cache](const Rows& rows) { load_retention(rows, cache); });
   }
 }
 
@@ -211,7 +218,8 @@ void PostgresTables::load_targets(const Rows& identities, const Rows& executions
 }
 
 bool PostgresTables::load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const {
-  if (!foreseen_ || !std::includes(foreseen_->keys.begin(), foreseen_->keys.end(), wanted.begin(), wanted.end())) return false;
+  if (!foreseen_ || !std::includes(foreseen_->keys.begin(), foreseen_->keys.end(), wanted.begin(), wanted.end()))
+    return false;
   load_targets(foreseen_->identities, foreseen_->executions, cache);
   for (const core::IdentityKey& key : wanted) cache.identities.load(key, std::nullopt);
   return true;
@@ -221,9 +229,12 @@ void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Insta
   guarded([&] {
     Plan plan;
     std::optional<std::size_t> targets_at;
-    const auto queue_one = [this](const Statement& statement, const Params& params) { return queue(statement, params); };
+    const auto queue_one = [this](const Statement& statement, const Params& params) {
+      return queue(statement, params);
+    };
     plan_lanes(needs, cache, plan, wrote_, queue_one);
-    if (!needs.identities.empty() && !load_foreseen(needs.identities, cache)) targets_at = queue_targets(needs.identities);
+    if (!needs.identities.empty() && !load_foreseen(needs.identities, cache))
+      targets_at = queue_targets(needs.identities);
     plan_keyed(needs, cache, plan, queue_one);
     plan_waiting(needs, cache, now, plan, queue_one);
     plan_expired(needs, cache, now, plan, queue_one);

@@ -72,7 +72,10 @@ Params insert_params(const std::vector<const Execution*>& rows, bool full) {
   Params p;
   p.uuids(rows, FIELD(id)).i32s(rows, FIELD(tenant)).i32s(rows, FIELD(lane)).i16s(rows, FIELD(kind));
   p.texts(rows, FIELD(name)).texts(rows, FIELD(identity)).i32s(rows, FIELD(priority)).i32s(rows, FIELD(max_attempts));
-  p.byteas(rows, FIELD(fingerprint)).i64s(rows, FIELD(created_at)).i64s(rows, FIELD(scheduled_at)).i32s(rows, FIELD(flags));
+  p.byteas(rows, FIELD(fingerprint))
+      .i64s(rows, FIELD(created_at))
+      .i64s(rows, FIELD(scheduled_at))
+      .i32s(rows, FIELD(flags));
   if (!full) return p;
   p.i64s(rows, FIELD(attempt_timeout)).texts(rows, FIELD(concurrency_key)).texts(rows, FIELD(idempotency_key));
   p.i64s(rows, FIELD(idempotency_key_ttl_seconds)).uuids(rows, FIELD(previous)).uuids(rows, FIELD(parent_run));
@@ -102,7 +105,8 @@ Params update_params(const std::vector<Update>& list) {
 Wakes wakes_of(const core::RowCache& cache) {
   Wakes wakes;
   for (const auto& [row, presence] : cache.ready.all())
-    if (presence == Presence::added && (wakes.lanes.empty() || wakes.lanes.back() != row.lane)) wakes.lanes.push_back(row.lane);
+    if (presence == Presence::added && (wakes.lanes.empty() || wakes.lanes.back() != row.lane))
+      wakes.lanes.push_back(row.lane);
   wakes.ended = cache.ended;
   wakes.cancel_requested = cache.cancel_requested;
   return wakes;
@@ -135,11 +139,16 @@ void PostgresTables::write_identities(const core::RowCache& cache) {
   const auto guards = [](const auto& one) { return one.slot->loaded_version; };
   // Deletes first: a key that one row gives up may be another's in the same batch.
   if (const auto gone = changed(cache.identities, {Change::erased}); !gone.empty())
-    queue(statements::identity_delete, Params().i32s(gone, tenants).i16s(gone, spaces).texts(gone, keys).i32s(gone, guards));
+    queue(statements::identity_delete,
+          Params().i32s(gone, tenants).i16s(gone, spaces).texts(gone, keys).i32s(gone, guards));
   if (const auto moved = changed(cache.identities, {Change::updated}); !moved.empty()) {
     const auto rows = rows_of(moved);
     Params p;
-    p.i32s(moved, tenants).i16s(moved, spaces).texts(moved, keys).uuids(rows, FIELD(target)).i16s(rows, FIELD(target_kind));
+    p.i32s(moved, tenants)
+        .i16s(moved, spaces)
+        .texts(moved, keys)
+        .uuids(rows, FIELD(target))
+        .i16s(rows, FIELD(target_kind));
     p.flags(rows, FIELD(tombstone)).byteas(rows, FIELD(fingerprint)).i64s(rows, FIELD(expires_at));
     p.i32s(rows, FIELD(revision)).i32s(moved, guards);
     queue(statements::identity_update, p);
@@ -164,13 +173,17 @@ void PostgresTables::write_executions(const core::RowCache& cache) {
   if (!full.empty()) queue(statements::execution_insert_full, insert_params(full, true));
   if (!updates.empty()) queue(statements::execution_update, update_params(updates));
   if (const auto gone = changed(cache.executions, {Change::erased}); !gone.empty()) {
-    queue(statements::execution_delete, Params().uuids(gone, [](const auto& one) { return *one.key; }).i32s(gone, [](const auto& one) {
-      return one.slot->loaded_version;
-    }));
+    queue(statements::execution_delete,
+          Params().uuids(gone, [](const auto& one) { return *one.key; }).i32s(gone, [](const auto& one) {
+            return one.slot->loaded_version;
+          }));
   }
   if (const auto fresh = rows_of(changed(cache.payloads, {Change::inserted})); !fresh.empty()) {
     Params p;
-    p.uuids(fresh, FIELD(execution)).i16s(fresh, FIELD(encoding)).byteas(fresh, FIELD(args)).byteas(fresh, FIELD(policy));
+    p.uuids(fresh, FIELD(execution))
+        .i16s(fresh, FIELD(encoding))
+        .byteas(fresh, FIELD(args))
+        .byteas(fresh, FIELD(policy));
     queue(statements::payload_insert, p);
   }
 }
@@ -223,11 +236,20 @@ void PostgresTables::write_limits(const core::RowCache& cache) {
     using MaybeCount = std::optional<std::int64_t>;
     Params p;
     p.i32s(rows, FIELD(id)).i64s(rows, FIELD(config.retention));
-    p.i64s(rows, [](const core::Lane* l) { return l->config.rate_limit ? MaybeCount(l->config.rate_limit->count) : MaybeCount(); });
-    p.i64s(rows, [](const core::Lane* l) { return l->config.rate_limit ? MaybeCount(l->config.rate_limit->per.count()) : MaybeCount(); });
-    p.i32s(rows, FIELD(config.concurrency)).i32s(rows, FIELD(config.concurrency_per_key)).flags(rows, FIELD(config.dead_letter));
+    p.i64s(rows, [](const core::Lane* l) {
+      return l->config.rate_limit ? MaybeCount(l->config.rate_limit->count) : MaybeCount();
+    });
+    p.i64s(rows, [](const core::Lane* l) {
+      return l->config.rate_limit ? MaybeCount(l->config.rate_limit->per.count()) : MaybeCount();
+    });
+    p.i32s(rows, FIELD(config.concurrency))
+        .i32s(rows, FIELD(config.concurrency_per_key))
+        .flags(rows, FIELD(config.dead_letter));
     p.i32s(rows, FIELD(config.max_attempts)).byteas(rows, FIELD(config.retry)).flags(rows, FIELD(config.paused));
-    p.i32s(rows, FIELD(running_count)).i64s(rows, FIELD(tokens_micro)).i64s(rows, FIELD(tokens_at)).i32s(rows, FIELD(revision));
+    p.i32s(rows, FIELD(running_count))
+        .i64s(rows, FIELD(tokens_micro))
+        .i64s(rows, FIELD(tokens_at))
+        .i32s(rows, FIELD(revision));
     queue(statements::lane_update, p);
   }
 }
@@ -286,14 +308,17 @@ void PostgresTables::write_ledger(const core::RowCache& cache) {
     by_id[key].push_back(&note);
   }
   Params p;
-  p.i32s(counts, [](const auto& c) { return c.first.first.tenant; }).i16s(counts, [](const auto& c) { return c.first.first.space; });
+  p.i32s(counts, [](const auto& c) { return c.first.first.tenant; }).i16s(counts, [](const auto& c) {
+    return c.first.first.space;
+  });
   p.texts(counts, [](const auto& c) -> const std::string& { return c.first.first.key; });
   p.i16s(counts, [](const auto& c) { return c.first.second; }).i64s(counts, [](const auto& c) { return c.second; });
   queue(statements::ledger_count, p);
 
   std::vector<const core::LedgerNote*> notes;
   for (const auto& [id, list] : by_id)
-    notes.insert(notes.end(), list.size() > core::kLedgerRecent ? list.end() - core::kLedgerRecent : list.begin(), list.end());
+    notes.insert(notes.end(), list.size() > core::kLedgerRecent ? list.end() - core::kLedgerRecent : list.begin(),
+                 list.end());
   Params n;
   n.i32s(notes, FIELD(tenant)).i16s(notes, FIELD(space)).texts(notes, FIELD(key)).i16s(notes, FIELD(rule));
   queue(statements::ledger_note_insert, n.i64s(notes, FIELD(at)).uuids(notes, FIELD(winner)));

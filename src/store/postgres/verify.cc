@@ -12,10 +12,11 @@ constexpr std::string_view kSnapshot = "begin isolation level repeatable read re
 
 // These walk whole tables, so the planner may do as it likes; a minute per statement.
 void let_it_plan(Connection& c) {
-  c.queue_text("select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true), "
-               "set_config('enable_mergejoin', 'on', true), set_config('enable_sort', 'on', true), "
-               "set_config('enable_bitmapscan', 'on', true), set_config('enable_material', 'on', true), "
-               "set_config('plan_cache_mode', 'auto', true)");
+  c.queue_text(
+      "select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true), "
+      "set_config('enable_mergejoin', 'on', true), set_config('enable_sort', 'on', true), "
+      "set_config('enable_bitmapscan', 'on', true), set_config('enable_material', 'on', true), "
+      "set_config('plan_cache_mode', 'auto', true)");
 }
 
 struct Print {
@@ -26,7 +27,8 @@ struct Print {
 const Print kPrints[] = {
     {"select id, name from semel.tenant",
      [](const Rows& r, int i) { return to_line(core::TenantId{r.i32(i, 0)}, r.bytes(i, 1)); }},
-    {"select id, tenant, queue, retention, rate_count, rate_per, concurrency, concurrency_per_key, dead_letter, max_attempts, "
+    {"select id, tenant, queue, retention, rate_count, rate_per, concurrency, concurrency_per_key, dead_letter, "
+     "max_attempts, "
      "retry, paused, running_count, tokens_micro, tokens_at, revision from semel.lane",
      [](const Rows& r, int i) { return to_line(read_lane(r, i)); }},
     {"select tenant, space, key, target, target_kind, tombstone, fingerprint, expires_at, revision from semel.identity",
@@ -38,11 +40,14 @@ const Print kPrints[] = {
      [](const Rows& r, int i) { return to_line(read_ready(r, i)); }},
     {"select lane, concurrency_key, priority, due_at, execution from semel.blocked",
      [](const Rows& r, int i) { return to_line(read_blocked(r, i)); }},
-    {"select due_at, kind, execution, version from semel.timer", [](const Rows& r, int i) { return to_line(read_timer(r, i)); }},
-    {"select lane, concurrency_key, used from semel.key_slot", [](const Rows& r, int i) { return to_line(read_key_slot(r, i)); }},
+    {"select due_at, kind, execution, version from semel.timer",
+     [](const Rows& r, int i) { return to_line(read_timer(r, i)); }},
+    {"select lane, concurrency_key, used from semel.key_slot",
+     [](const Rows& r, int i) { return to_line(read_key_slot(r, i)); }},
     {"select id, worker, opened_at, expires_at from semel.session",
      [](const Rows& r, int i) { return to_line(read_session(r, i)); }},
-    {"select id, session, executions, versions from semel.lease", [](const Rows& r, int i) { return to_line(read_lease(r, i)); }},
+    {"select id, session, executions, versions from semel.lease",
+     [](const Rows& r, int i) { return to_line(read_lease(r, i)); }},
     {"select id, tenant, total, joined, ended, failed, completed, completion from semel.grp",
      [](const Rows& r, int i) { return to_line(read_group(r, i)); }},
     {"select execution, tenant, lane, status, at, discarded_at, successor from semel.attention",
