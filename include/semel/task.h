@@ -143,7 +143,10 @@ template <class F>
 Payload run(F& function, TaskContext& context) {
   using Signature = Function<F>;
   using Returned = Unwrap<typename Signature::returned>;
-  const auto argument = decode_payload<typename Signature::argument>(context.execution().args).value();
+  // Retried like any failure: a newer version of the program may be able to read it.
+  const auto decoded = decode_payload<typename Signature::argument>(context.execution().args);
+  if (!decoded) throw TaskError("DecodeFailed", "args: " + decoded.error().message);
+  const auto& argument = *decoded;
   if constexpr (std::is_void_v<typename Signature::returned>) {
     call(function, context, argument);
     return Payload{Encoding::json, "null"};

@@ -99,7 +99,7 @@ TEST_F(Embedded, ShutdownWaitsForDeliveries) {
   stopper.join();
 }
 
-TEST_F(Embedded, StoppedHandlerGivesItsAttemptBack) {
+TEST_F(Embedded, StoppedHandlerGivesItsAttemptBack) {  // D24
   std::promise<void> started;
   const auto patient = task("patient", [&](TaskContext& context) {
     std::promise<void> stop;

@@ -49,7 +49,7 @@ TEST(Enqueue, DuplicateIsAnsweredWithTheFirstExecution) {
   EXPECT_TRUE(kit->enqueue(kCharge, Order{"o-1", 2}, EnqueueOptions(options).match_args(false)).ok());
 }
 
-TEST(Enqueue, BadOptionsAreRefusedAndNameTheField) {
+TEST(Enqueue, BadOptionsAreRefusedAndNameTheField) {  // D12, C9
   TestEngine kit;
   const auto message = [&](const EnqueueOptions& options) {
     const auto result = kit->enqueue(kCharge, Order{}, options);
@@ -88,7 +88,7 @@ TEST(Enqueue, AsyncFormCallsBackOnceDurable) {
   EXPECT_EQ(seen, (std::vector<std::string>{"created 1", "result 10"}));
 }
 
-TEST(Enqueue, BatchAnswersEachItem) {
+TEST(Enqueue, BatchAnswersEachItem) {  // D10
   TestEngine kit;
   const auto handles = kit->enqueue_batch(kCharge, {Order{"a", 1}, Order{"b", 2}, Order{"a", 1}},
                                           [](const Order& order) { return EnqueueOptions().task_id(order.id); })
@@ -169,16 +169,37 @@ TEST(Handle, AnotherTypeThanTheTaskReturnsIsADecodeError) {
   EXPECT_EQ(kit->find(TaskRef<int, int>("refund"), "x").error().code, ErrorCode::InvalidArgument);
 }
 
-TEST(Handler, WrongArgumentsEndTheTaskAndNameTheMember) {
+TEST(Handler, ArgumentsThatCannotBeReadAreRetriedThenDeadLettered) {  // D17
   TestEngine kit;
   auto worker = kit->start_worker(WorkerOptions().add(kCharge)).value();
-  const auto handle = kit->enqueue(kWrongArgument, "text").value();
+  kit->set_queue("q", QueueOptions().dead_letter(true)).value();
+  const auto handle = kit->enqueue(kWrongArgument, "text", EnqueueOptions().queue("q")).value();
   kit.run_until_idle();
+  EXPECT_EQ(handle.status().value(), Status::queued);
+  kit.advance(1min);
   const auto row = handle.execution().value();
-  EXPECT_EQ(row.status, Status::failed);
-  EXPECT_EQ(row.attempt, 1);
+  EXPECT_EQ(row.status, Status::dead_lettered);
+  EXPECT_EQ(row.attempt, 3);
   EXPECT_EQ(row.error->name, "DecodeFailed");
-  EXPECT_EQ(row.error->message, "the value: expected object, found string");
+  EXPECT_EQ(row.error->message, "args: the value: expected object, found string");
+}
+
+TEST(Handler, AnyErrorTextEndsTheTaskNormally) {  // D16
+  TestEngine kit;
+  const auto shout = task("shout", [](const int& how) {
+    if (how == 0) throw NonRetryable(std::string("bad \xff bytes \x01"));
+    if (how == 1) throw NonRetryable(std::string(1 << 20, 'x'));
+    throw 7;
+  });
+  auto worker = kit->start_worker(WorkerOptions().add(shout)).value();
+  const auto bad = kit->enqueue(shout, 0).value();
+  const auto huge = kit->enqueue(shout, 1).value();
+  const auto odd = kit->enqueue(shout, 2, EnqueueOptions().max_attempts(1)).value();
+  kit.run_until_idle();
+  EXPECT_NE(bad.execution().value().error->message.find("bytes"), std::string::npos);
+  EXPECT_LE(huge.execution().value().error->message.size(), 64u * 1024);
+  EXPECT_EQ(odd.execution().value().error->name, "UnknownException");
+  for (const auto& row : kit.executions()) EXPECT_EQ(row.status, Status::failed);
 }
 
 TEST(Handler, ResultReturnMayFailTheAttempt) {
@@ -271,7 +292,7 @@ TEST(Worker, BadOptionsAreRefused) {
             ErrorCode::TenantNotFound);
 }
 
-TEST(Deliver, RunsTheJobOnceAndAnswersEveryDelivery) {
+TEST(Deliver, RunsTheJobOnceAndAnswersEveryDelivery) {  // D2
   TestEngine kit;
   kit->enqueue(kCharge, Order{"o", 3}, EnqueueOptions().task_id("job")).value();
   const auto first = kit->deliver("job", "consumer", kCharge).value();

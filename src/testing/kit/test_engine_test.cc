@@ -50,7 +50,7 @@ TEST(TestKit, CrashedWorkerLosesItsOutcomeAndTheTaskRunsAgainAfterTheLease) {
   EXPECT_TRUE(kit.verify().empty());
 }
 
-TEST(TestKit, LastAttemptLostToACrashEndsWithLeaseLost) {  // K
+TEST(TestKit, LastAttemptLostToACrashEndsWithLeaseLost) {  // D15
   TestEngine kit;
   const auto work = task("work", [](const int& n) { return n; });
   auto worker = kit->start_worker(WorkerOptions().add(work)).value();
