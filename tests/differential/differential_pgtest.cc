@@ -30,7 +30,8 @@ TEST(DifferentialPostgres, BatchesEqualTheOraclesSingleSteps) {
   settings.steps = 60;
   settings.max_batch = 50;
   settings.leave_out = kSqliteOnly;
-  require(race(from_environment(settings), memory, postgres), {"TaskEnqueue created", "TaskEnqueue existing", "TaskClaim claimed"});
+  require(race(from_environment(settings), memory, postgres),
+          {"TaskEnqueue created", "TaskEnqueue existing", "TaskClaim claimed"});
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ TEST(Differential, SqliteBatchesEqualTheOraclesSingleSteps) {
   settings.seeds = 6;
   settings.steps = 100;
   settings.max_batch = 50;
-  require(race(from_environment(settings), memory, temp_sqlite), {"TaskEnqueue created", "TaskEnqueue existing", "TaskClaim claimed"});
+  require(race(from_environment(settings), memory, temp_sqlite),
+          {"TaskEnqueue created", "TaskEnqueue existing", "TaskClaim claimed"});
 }
 
 }  // namespace

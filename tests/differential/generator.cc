@@ -14,7 +14,8 @@ using namespace core;
 
 namespace {
 
-const std::vector<std::string> kQueues = {"plain", "dead", "wide", "keyed", "keyed-too", "rated", "brief", "dropped", "flows"};
+const std::vector<std::string> kQueues = {"plain", "dead",  "wide",    "keyed", "keyed-too",
+                                          "rated", "brief", "dropped", "flows"};
 const std::vector<std::string> kNames = {"charge", "charge", "charge", "charge", "charge", "refund"};
 const std::vector<std::string> kArgs = {R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":2})"};
 const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f", "g", "h"};
@@ -37,8 +38,10 @@ LaneConfig Generator::config(const std::string& queue) {
   LaneConfig out;
   out.dead_letter = queue == "dead" || chance(10);
   if (queue == "wide") out.concurrency = 1 + static_cast<std::int32_t>(random_.below(4));
-  if (queue.starts_with("keyed") && !chance(10)) out.concurrency_per_key = 1 + static_cast<std::int32_t>(random_.below(3));
-  if (queue == "rated") out.rate_limit = RateLimit{1 + static_cast<std::int64_t>(random_.below(5)), chance(50) ? 1s : 60s};
+  if (queue.starts_with("keyed") && !chance(10))
+    out.concurrency_per_key = 1 + static_cast<std::int32_t>(random_.below(3));
+  if (queue == "rated")
+    out.rate_limit = RateLimit{1 + static_cast<std::int64_t>(random_.below(5)), chance(50) ? 1s : 60s};
   if (queue == "brief") out.retention = std::chrono::seconds(1 + random_.below(120));
   if (queue == "dropped") out.retention = Duration{0};
   if (chance(20)) {
@@ -59,14 +62,16 @@ std::vector<Operation> Generator::opening(Instant now) {
     ensure.config = config(queue);
     out.emplace_back(std::move(ensure));
   }
-  for (int i = 0; i < 3; ++i) out.emplace_back(SessionOpen{ids_.next<SessionId>(now), "worker-" + std::to_string(i), 60s});
+  for (int i = 0; i < 3; ++i)
+    out.emplace_back(SessionOpen{ids_.next<SessionId>(now), "worker-" + std::to_string(i), 60s});
   return out;
 }
 
 Duration Generator::next_pause() {
   const std::uint64_t dice = random_.below(100);
   if (dice < 35) return Duration{0};
-  if (dice < 80 || (pace_ == 0 && dice < 97)) return Duration{static_cast<std::int64_t>(1 + random_.below(pace_ == 0 ? 300'000 : 2'000'000))};
+  if (dice < 80 || (pace_ == 0 && dice < 97))
+    return Duration{static_cast<std::int64_t>(1 + random_.below(pace_ == 0 ? 300'000 : 2'000'000))};
   if (dice < 97) return std::chrono::milliseconds(1 + random_.below(pace_ == 1 ? 10'000 : 30'000));
   if (dice < 99 || pace_ == 0) return std::chrono::seconds(1 + random_.below(pace_ == 2 ? 3600 : 120));
   return std::chrono::hours(1 + random_.below(24 * 8));
@@ -144,7 +149,8 @@ TaskClaim Generator::claim(Instant now) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = random_.below(lanes.size());
     const LaneConfig config = oracle_.lane_stats(lanes[at]).value().lane.config;
-    q.lanes.push_back({lanes[at], q.alone ? 1 : 1 + static_cast<std::int32_t>(random_.below(4)), config.rate_limit || config.concurrency});
+    q.lanes.push_back({lanes[at], q.alone ? 1 : 1 + static_cast<std::int32_t>(random_.below(4)),
+                       config.rate_limit || config.concurrency});
     lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(at));
   }
   return q;
@@ -228,18 +234,25 @@ LeaseForget Generator::forget() {
 EnqueueWithin Generator::within(Instant now) {
   EnqueueWithin q;
   const bool fails = chance(20);
-  q.function = [fails](void*) { return fails ? Result<void>(make_error(ErrorCode::InvalidArgument, "the caller changed its mind")) : Result<void>(); };
+  q.function = [fails](void*) {
+    return fails ? Result<void>(make_error(ErrorCode::InvalidArgument, "the caller changed its mind")) : Result<void>();
+  };
   for (std::uint64_t i = 0, count = 1 + random_.below(3); i < count; ++i) q.tasks.push_back(enqueue(now));
   return q;
 }
 
 Operation Generator::draw_sweep(Instant) {
   switch (random_.below(5)) {
-    case 0: return SessionsExpire{1000, random_.next()};
-    case 1: return TimersFire{1000, random_.next()};
-    case 2: return BlockedSweep{pick(chance(80) ? keyed_ : lanes_), chance(30) ? 2 : 500};
-    case 3: return RetentionSweep{chance(50) ? ExecutionId{} : sweep_after_, chance(30) ? 5 : 1000};
-    default: return KeysExpire{1000};
+    case 0:
+      return SessionsExpire{1000, random_.next()};
+    case 1:
+      return TimersFire{1000, random_.next()};
+    case 2:
+      return BlockedSweep{pick(chance(80) ? keyed_ : lanes_), chance(30) ? 2 : 500};
+    case 3:
+      return RetentionSweep{chance(50) ? ExecutionId{} : sweep_after_, chance(30) ? 5 : 1000};
+    default:
+      return KeysExpire{1000};
   }
 }
 
@@ -260,7 +273,8 @@ Operation Generator::draw(Instant now) {
   if (dice < 700) return fail();
   if (dice < 735) {
     const Held target = held();
-    return TaskRelease{target.execution, target.version, std::chrono::milliseconds(chance(50) ? 0 : random_.below(3000)), chance(30)};
+    return TaskRelease{target.execution, target.version,
+                       std::chrono::milliseconds(chance(50) ? 0 : random_.below(3000)), chance(30)};
   }
   if (dice < 775) return ExecutionCancel{kDefaultTenant, chance(50) ? held().execution : execution()};
   if (dice < 815) return ExecutionRedrive{kDefaultTenant, execution(), ids_.next<ExecutionId>(now)};
@@ -269,7 +283,9 @@ Operation Generator::draw(Instant now) {
   if (dice < 862) return lane();
   if (dice < 880) return KeyRelease{kDefaultTenant, pick(kKeys), chance(40)};
   if (dice < 890) return group(now);
-  if (dice < 897) return SessionOpen{chance(30) ? session() : ids_.next<SessionId>(now), "worker", std::chrono::seconds(1 + random_.below(90))};
+  if (dice < 897)
+    return SessionOpen{chance(30) ? session() : ids_.next<SessionId>(now), "worker",
+                       std::chrono::seconds(1 + random_.below(90))};
   if (dice < 912) return SessionRenew{session(), std::chrono::seconds(1 + random_.below(90))};
   if (dice < 919) return SessionClose{pick(sessions_)};
   if (dice < 924) return forget();
@@ -361,10 +377,10 @@ void Generator::rehearse(Instant now) {
     }
     default: {  // a lane that is full
       LaneConfig narrow;
-      const bool rated = chance(50);
-      if (rated) narrow.rate_limit = RateLimit{1, 60s};
-      else narrow.concurrency = 1;
-      const std::string queue = rated ? "rated" : "wide";
+      const std::string queue = chance(33) ? "plain" : chance(50) ? "rated" : "wide";
+      if (queue == "plain") narrow.paused = true;
+      if (queue == "rated") narrow.rate_limit = RateLimit{1, 60s};
+      if (queue == "wide") narrow.concurrency = 1;
       script_.push_back(settings(queue, narrow));
       for (int i = 0; i < 2; ++i) {
         const TaskEnqueue q = plain(queue);
@@ -388,6 +404,15 @@ Operation Generator::next(Instant now) {
   }
 }
 
+// A free id goes to whoever of one batch writes it first, which may be an enqueue behind the redrive.
+bool Generator::id_is_taken(ExecutionId id) {
+  const auto view = oracle_.execution_get(kDefaultTenant, id).value();
+  if (!view || !view->execution.identity) return true;
+  return oracle_.execution_find(kDefaultTenant, identity_space(view->execution.kind), *view->execution.identity)
+      .value()
+      .has_value();
+}
+
 std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
   std::vector<Operation> claims, successes, rest;  // a plain success is written before anything is decided
   std::set<ExecutionId> completed;
@@ -395,8 +420,11 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
   if (sweeps) rest.push_back(draw_sweep(now));
   while (claims.size() + successes.size() + rest.size() < size) {
     Operation one = next(now);
-    const bool scans = one.index() >= Operation(SessionsExpire{}).index() && one.index() <= Operation(KeysExpire{}).index();
+    const bool scans =
+        one.index() >= Operation(SessionsExpire{}).index() && one.index() <= Operation(KeysExpire{}).index();
     if (scans || std::holds_alternative<EnqueueWithin>(one) || std::holds_alternative<LeaseForget>(one)) continue;
+    if (const auto* redrive = std::get_if<ExecutionRedrive>(&one); redrive && !id_is_taken(redrive->execution))
+      continue;
     if (std::holds_alternative<TaskClaim>(one)) {
       if (!sweeps) claims.push_back(std::move(one));
     } else if (const auto* success = std::get_if<TaskComplete>(&one)) {

@@ -17,7 +17,8 @@ namespace semel::differential {
 class Generator {
  public:
   // `oracle` is read to find targets worth hitting (held versions, lane settings).
-  Generator(std::uint64_t seed, store::Store& oracle) : random_(seed), ids_(random_), pace_(seed % 3), oracle_(oracle) {}
+  Generator(std::uint64_t seed, store::Store& oracle)
+      : random_(seed), ids_(random_), pace_(seed % 3), oracle_(oracle) {}
 
   // Lanes, tenants and sessions that every run starts with. One operation per batch.
   std::vector<core::Operation> opening(Instant now);
@@ -30,7 +31,8 @@ class Generator {
   bool chance(std::uint64_t percent) { return random_.below(100) < percent; }
 
   // Learns from what the oracle answered.
-  void observe(const core::Operation& operation, const core::Answer& answer, const std::vector<core::LedgerNote>& notes);
+  void observe(const core::Operation& operation, const core::Answer& answer,
+               const std::vector<core::LedgerNote>& notes);
 
   // Operations a backend pair does not have in common.
   void leave_out(std::string kind) { left_out_.insert(std::move(kind)); }
@@ -64,6 +66,7 @@ class Generator {
   SessionId session();
   Held held();
   ExecutionId execution();
+  bool id_is_taken(ExecutionId id);
   void learn(const core::Execution& e);
   void learn_execution(ExecutionId id);
 

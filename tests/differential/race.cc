@@ -21,8 +21,14 @@ std::uint64_t number(const char* name, std::uint64_t fallback) {
 // One seed. Stops at the first difference.
 class Heat {
  public:
-  Heat(std::uint64_t seed, const Settings& settings, const MakeStore& oracle, const MakeStore& other, Coverage& coverage)
-      : seed_(seed), settings_(settings), oracle_(oracle(clock_)), other_(other(clock_)), generator_(seed, *oracle_), coverage_(coverage) {
+  Heat(std::uint64_t seed, const Settings& settings, const MakeStore& oracle, const MakeStore& other,
+       Coverage& coverage)
+      : seed_(seed),
+        settings_(settings),
+        oracle_(oracle(clock_)),
+        other_(other(clock_)),
+        generator_(seed, *oracle_),
+        coverage_(coverage) {
     for (const auto& kind : settings.leave_out) generator_.leave_out(kind);
   }
 
@@ -36,7 +42,9 @@ class Heat {
       clock_.advance(generator_.next_pause());
       std::vector<core::Operation> operations;
       if (settings_.max_batch == 1) operations.push_back(generator_.next(clock_.now()));
-      else operations = generator_.next_batch(clock_.now(), 1 + static_cast<std::size_t>(rand_.below(settings_.max_batch)));
+      else
+        operations =
+            generator_.next_batch(clock_.now(), 1 + static_cast<std::size_t>(rand_.below(settings_.max_batch)));
       if (!step(operations)) return;
     }
   }
@@ -63,7 +71,8 @@ class Heat {
       const std::string mine = describe(a.answers[i]), theirs = i < b.answers.size() ? describe(b.answers[i]) : "none";
       if (mine != theirs) found += describe(operations[i]) + "\n  memory: " + mine + "\n  other:  " + theirs + "\n";
     }
-    if (const auto mine = describe_effects(a), theirs = describe_effects(b); mine != theirs) found += "effects\n" + difference(mine, theirs);
+    if (const auto mine = describe_effects(a), theirs = describe_effects(b); mine != theirs)
+      found += "effects\n" + difference(mine, theirs);
     found += compare_rows();
     if (!found.empty()) {
       report(operations, found);
@@ -103,7 +112,8 @@ class Heat {
     for (std::size_t i = 0; i < b.answers.size() && operations.size() == 1; ++i) {
       const std::string mine = essence_of(a.answers[i]), theirs = essence_of(b.answers[i]);
       // A row that went with its end cannot tell how it ended.
-      const bool gone = std::holds_alternative<Error>(b.answers[i]) && std::get<Error>(b.answers[i]).code == ErrorCode::ExecutionNotFound;
+      const bool gone = std::holds_alternative<Error>(b.answers[i]) &&
+                        std::get<Error>(b.answers[i]).code == ErrorCode::ExecutionNotFound;
       if (mine != theirs && !gone) found += "answered " + mine + "\n   then " + describe(b.answers[i]) + "\n";
     }
     found += compare_rows();
@@ -114,7 +124,8 @@ class Heat {
 
   void report(const std::vector<core::Operation>& operations, const std::string& found) {
     std::string text = "seed " + std::to_string(seed_) + " step " + std::to_string(step_) + " at " +
-                       std::to_string(to_micros(clock_.now())) + " (replay with SEMEL_SEED=" + std::to_string(seed_) + ")\n";
+                       std::to_string(to_micros(clock_.now())) + " (replay with SEMEL_SEED=" + std::to_string(seed_) +
+                       ")\n";
     for (const auto& operation : operations) text += "  " + describe(operation) + "\n";
     ADD_FAILURE() << text << found;
   }
@@ -152,29 +163,79 @@ Coverage race(const Settings& settings, const MakeStore& oracle, const MakeStore
 }
 
 void require(const Coverage& coverage, const std::vector<std::string>& wanted) {
-  for (const auto& [outcome, count] : coverage) std::printf("%8llu  %s\n", static_cast<unsigned long long>(count), outcome.c_str());
+  for (const auto& [outcome, count] : coverage)
+    std::printf("%8llu  %s\n", static_cast<unsigned long long>(count), outcome.c_str());
   if (::testing::Test::HasFailure() || std::getenv("SEMEL_SEED")) return;
-  for (const auto& outcome : wanted) EXPECT_TRUE(coverage.contains(outcome)) << "never met: " << outcome << "; the run proves too little";
+  for (const auto& outcome : wanted)
+    EXPECT_TRUE(coverage.contains(outcome)) << "never met: " << outcome << "; the run proves too little";
 }
 
 std::vector<std::string> wanted_outcomes() {
-  return {"TaskEnqueue created", "TaskEnqueue existing", "TaskEnqueue result_expired", "TaskEnqueue FingerprintMismatch",
-          "TaskEnqueue KeyConflict", "TaskEnqueue TaskAlreadyExists", "TaskEnqueue TaskAlreadyCompleted",
-          "TaskEnqueue TaskDeadLettered", "TaskEnqueue InvalidArgument", "TaskClaim claimed", "TaskClaim nothing",
-          "TaskClaim held back", "TaskDeliver claimed", "TaskDeliver already-claimed", "TaskDeliver no-op-terminal",
-          "TaskDeliver JobNotFound", "TaskDeliver NotReady \"not_due\"", "TaskDeliver NotReady \"paused\"",
-          "TaskDeliver NotReady \"concurrency\"", "TaskDeliver NotReady \"concurrency_key\"",
-          "TaskDeliver NotReady \"rate_limit\"", "TaskHeartbeat renewed", "TaskHeartbeat cancel requested",
-          "TaskHeartbeat LeaseLost", "TaskComplete succeeded", "TaskComplete existing", "TaskComplete LeaseLost",
-          "TaskComplete FingerprintMismatch", "TaskComplete ExecutionNotFound", "TaskFail queued", "TaskFail failed",
-          "TaskFail dead_lettered", "TaskFail cancelled", "TaskFail existing", "TaskFail LeaseLost", "TaskRelease queued",
-          "TaskRelease LeaseLost", "ExecutionCancel cancelled", "ExecutionCancel requested", "ExecutionCancel succeeded",
-          "ExecutionRedrive created", "ExecutionRedrive existing", "ExecutionRedrive InvalidTransition",
-          "ExecutionDiscard discarded", "ExecutionDiscard InvalidTransition", "TenantEnsure created", "TenantEnsure found",
-          "LaneEnsure created", "LaneEnsure found", "KeyRelease released", "KeyRelease KeyNotFound",
-          "KeyRelease InvalidTransition", "GroupCreate created", "GroupCreate existing", "SessionOpen until",
-          "SessionRenew until", "SessionRenew LeaseLost", "SessionClose until", "LeaseForget done", "SessionsExpire changed",
-          "TimersFire changed", "BlockedSweep changed", "RetentionSweep changed", "KeysExpire changed", "InboxFeed not fed",
+  return {"TaskEnqueue created",
+          "TaskEnqueue existing",
+          "TaskEnqueue result_expired",
+          "TaskEnqueue FingerprintMismatch",
+          "TaskEnqueue KeyConflict",
+          "TaskEnqueue TaskAlreadyExists",
+          "TaskEnqueue TaskAlreadyCompleted",
+          "TaskEnqueue TaskDeadLettered",
+          "TaskEnqueue InvalidArgument",
+          "TaskClaim claimed",
+          "TaskClaim nothing",
+          "TaskClaim held back",
+          "TaskDeliver claimed",
+          "TaskDeliver already-claimed",
+          "TaskDeliver no-op-terminal",
+          "TaskDeliver JobNotFound",
+          "TaskDeliver NotReady \"not_due\"",
+          "TaskDeliver NotReady \"paused\"",
+          "TaskDeliver NotReady \"concurrency\"",
+          "TaskDeliver NotReady \"concurrency_key\"",
+          "TaskDeliver NotReady \"rate_limit\"",
+          "TaskHeartbeat renewed",
+          "TaskHeartbeat cancel requested",
+          "TaskHeartbeat LeaseLost",
+          "TaskComplete succeeded",
+          "TaskComplete existing",
+          "TaskComplete LeaseLost",
+          "TaskComplete FingerprintMismatch",
+          "TaskComplete ExecutionNotFound",
+          "TaskFail queued",
+          "TaskFail failed",
+          "TaskFail dead_lettered",
+          "TaskFail cancelled",
+          "TaskFail existing",
+          "TaskFail LeaseLost",
+          "TaskRelease queued",
+          "TaskRelease LeaseLost",
+          "ExecutionCancel cancelled",
+          "ExecutionCancel requested",
+          "ExecutionCancel succeeded",
+          "ExecutionRedrive created",
+          "ExecutionRedrive existing",
+          "ExecutionRedrive InvalidTransition",
+          "ExecutionDiscard discarded",
+          "ExecutionDiscard InvalidTransition",
+          "TenantEnsure created",
+          "TenantEnsure found",
+          "LaneEnsure created",
+          "LaneEnsure found",
+          "KeyRelease released",
+          "KeyRelease KeyNotFound",
+          "KeyRelease InvalidTransition",
+          "GroupCreate created",
+          "GroupCreate existing",
+          "SessionOpen until",
+          "SessionRenew until",
+          "SessionRenew LeaseLost",
+          "SessionClose until",
+          "LeaseForget done",
+          "SessionsExpire changed",
+          "TimersFire changed",
+          "BlockedSweep changed",
+          "RetentionSweep changed",
+          "KeysExpire changed",
+          "InboxFeed not fed",
           "LedgerAdd done"};
 }
 

@@ -21,7 +21,8 @@ struct Settings {
   std::vector<std::string> leave_out;
 };
 
-// SEMEL_SEED runs that seed only; SEMEL_SEEDS and SEMEL_STEPS replace the numbers; SEMEL_LONG multiplies the seeds by 20.
+// SEMEL_SEED runs that seed only; SEMEL_SEEDS and SEMEL_STEPS replace the numbers; SEMEL_LONG multiplies the seeds
+// by 20.
 Settings from_environment(Settings settings);
 
 // How often each operation met each outcome.

@@ -14,10 +14,11 @@ std::string micros(Instant at) { return std::to_string(to_micros(at)); }
 std::string text(const std::optional<std::string>& value) { return value ? "'" + *value + "'" : "-"; }
 
 std::string say(const TaskEnqueue& q) {
-  std::string out = q.id.to_string() + " lane=" + std::to_string(static_cast<int>(q.lane)) + " " + std::string(to_string(q.kind)) +
-                    " name=" + q.name + " id=" + text(q.identity) + " key=" + text(q.idempotency_key) +
-                    " reuse=" + std::string(to_string(q.reuse)) + " on_duplicate=" + std::string(to_string(q.on_duplicate)) +
-                    " match_args=" + std::to_string(q.match_args) + " args=" + q.args + " concurrency_key=" + text(q.concurrency_key);
+  std::string out =
+      q.id.to_string() + " lane=" + std::to_string(static_cast<int>(q.lane)) + " " + std::string(to_string(q.kind)) +
+      " name=" + q.name + " id=" + text(q.identity) + " key=" + text(q.idempotency_key) +
+      " reuse=" + std::string(to_string(q.reuse)) + " on_duplicate=" + std::string(to_string(q.on_duplicate)) +
+      " match_args=" + std::to_string(q.match_args) + " args=" + q.args + " concurrency_key=" + text(q.concurrency_key);
   if (q.delay) out += " delay=" + std::to_string(q.delay->count());
   if (q.timeout) out += " timeout=" + std::to_string(q.timeout->count());
   if (q.attempt_timeout.count() > 0) out += " attempt_timeout=" + std::to_string(q.attempt_timeout.count());
@@ -28,11 +29,13 @@ std::string say(const TaskEnqueue& q) {
 std::string say(const TaskClaim& q) {
   std::string out = q.id.to_string() + (q.alone ? " alone" : "");
   for (const auto& want : q.lanes)
-    out += " lane=" + std::to_string(static_cast<int>(want.lane)) + "x" + std::to_string(want.limit) + (want.limited ? " limited" : "");
+    out += " lane=" + std::to_string(static_cast<int>(want.lane)) + "x" + std::to_string(want.limit) +
+           (want.limited ? " limited" : "");
   return out;
 }
 std::string say(const TaskDeliver& q) {
-  return "job=" + q.identity + (q.execution ? " execution=" + q.execution->to_string() : "") + " claim=" + q.claim.to_string();
+  return "job=" + q.identity + (q.execution ? " execution=" + q.execution->to_string() : "") +
+         " claim=" + q.claim.to_string();
 }
 template <class Held>
   requires requires(Held q) {
@@ -53,8 +56,12 @@ std::string say(const Operator& q) {
 std::string say(const KeyRelease& q) { return "'" + q.key + "'" + (q.force ? " force" : ""); }
 std::string say(const LaneEnsure& q) { return q.queue + (q.config ? " with config" : ""); }
 std::string say(const TenantEnsure& q) { return q.name; }
-std::string say(const BlockedSweep& q) { return "lane=" + std::to_string(static_cast<int>(q.lane)) + " limit=" + std::to_string(q.limit); }
-std::string say(const RetentionSweep& q) { return "after=" + q.after.to_string() + " limit=" + std::to_string(q.limit); }
+std::string say(const BlockedSweep& q) {
+  return "lane=" + std::to_string(static_cast<int>(q.lane)) + " limit=" + std::to_string(q.limit);
+}
+std::string say(const RetentionSweep& q) {
+  return "after=" + q.after.to_string() + " limit=" + std::to_string(q.limit);
+}
 std::string say(const EnqueueWithin& q) {
   std::string out;
   for (const auto& task : q.tasks) out += "[" + say(task) + "]";
@@ -77,32 +84,39 @@ std::string tell(const EnqueueAnswer& a) {
          " result=" + text(a.result) + " completed_at=" + (a.completed_at ? micros(*a.completed_at) : "-") +
          (a.result_expired ? " result_expired" : "");
 }
-std::string tell(const ClaimedTask& task) { return store::to_line(task.execution) + " " + store::to_line(task.payload); }
+std::string tell(const ClaimedTask& task) {
+  return store::to_line(task.execution) + " " + store::to_line(task.payload);
+}
 std::string tell(const ClaimAnswer& a) {
   std::string out = std::to_string(a.tasks.size()) + " tasks";
   for (const auto& task : a.tasks) out += "\n    " + tell(task);
-  for (const auto& [lane, at] : a.retry_at) out += "\n    lane " + std::to_string(static_cast<int>(lane)) + " again at " + micros(at);
+  for (const auto& [lane, at] : a.retry_at)
+    out += "\n    lane " + std::to_string(static_cast<int>(lane)) + " again at " + micros(at);
   return out;
 }
 std::string tell(const DeliverAnswer& a) {
   static constexpr const char* kWords[] = {"claimed", "already-claimed", "no-op-terminal"};
   return std::string(kWords[static_cast<int>(a.outcome)]) + " " + tell(a.task);
 }
-std::string tell(const HeartbeatAnswer& a) { return "until " + micros(a.lease_expires_at) + (a.cancel_requested ? " cancel" : ""); }
+std::string tell(const HeartbeatAnswer& a) {
+  return "until " + micros(a.lease_expires_at) + (a.cancel_requested ? " cancel" : "");
+}
 std::string tell(const EndAnswer& a) {
   return std::string(to_string(a.status)) + (a.existing ? " existing" : "") + " scheduled_at=" + micros(a.scheduled_at);
 }
 std::string tell(const CancelAnswer& a) { return std::string(to_string(a.status)) + (a.requested ? " requested" : ""); }
 std::string tell(const RedriveAnswer& a) { return a.successor.to_string() + (a.created ? " created" : " existing"); }
 std::string tell(const DiscardAnswer& a) { return a.discarded ? "discarded" : "discarded before"; }
-std::string tell(const TenantAnswer& a) { return std::to_string(static_cast<int>(a.tenant)) + (a.created ? " created" : " found"); }
+std::string tell(const TenantAnswer& a) {
+  return std::to_string(static_cast<int>(a.tenant)) + (a.created ? " created" : " found");
+}
 std::string tell(const LaneAnswer& a) { return store::to_line(a.lane) + (a.created ? " created" : " found"); }
 std::string tell(const KeyAnswer& a) { return a.released ? "released" : "kept"; }
 std::string tell(const GroupAnswer& a) { return a.created ? "created" : "existing"; }
 std::string tell(const SessionAnswer& a) { return "until " + micros(a.expires_at); }
 std::string tell(const SweepAnswer& a) {
-  return "looked_at=" + std::to_string(a.looked_at) + " changed=" + std::to_string(a.changed) + " next=" + a.next_after.to_string() +
-         (a.more ? " more" : "");
+  return "looked_at=" + std::to_string(a.looked_at) + " changed=" + std::to_string(a.changed) +
+         " next=" + a.next_after.to_string() + (a.more ? " more" : "");
 }
 std::string tell(const InboxAnswer& a) { return a.fed ? "fed" : "not fed"; }
 std::string tell(const EnqueueWithinAnswer& a) {
@@ -119,8 +133,12 @@ std::string sort_of(const Error& error) {
     if (detail.name == "reason") out += " " + detail.json;
   return out;
 }
-std::string sort_of(const EnqueueAnswer& a) { return a.created ? "created" : a.result_expired ? "result_expired" : "existing"; }
-std::string sort_of(const ClaimAnswer& a) { return !a.retry_at.empty() ? "held back" : a.tasks.empty() ? "nothing" : "claimed"; }
+std::string sort_of(const EnqueueAnswer& a) {
+  return a.created ? "created" : a.result_expired ? "result_expired" : "existing";
+}
+std::string sort_of(const ClaimAnswer& a) {
+  return !a.retry_at.empty() ? "held back" : a.tasks.empty() ? "nothing" : "claimed";
+}
 std::string sort_of(const DeliverAnswer& a) {
   static constexpr const char* kWords[] = {"claimed", "already-claimed", "no-op-terminal"};
   return kWords[static_cast<int>(a.outcome)];
@@ -143,10 +161,11 @@ std::string sort_of(const EnqueueWithinAnswer&) { return "committed"; }
 
 const std::vector<std::string>& operation_kinds() {
   static const std::vector<std::string> kinds = {
-      "TaskEnqueue",     "TaskClaim",        "TaskDeliver",  "TaskHeartbeat", "TaskComplete", "TaskFail",       "TaskRelease",
-      "ExecutionCancel", "ExecutionRedrive", "ExecutionDiscard", "TenantEnsure", "LaneEnsure",  "KeyRelease",     "GroupCreate",
-      "SessionOpen",     "SessionRenew",     "SessionClose", "LeaseForget",   "SessionsExpire", "TimersFire",   "BlockedSweep",
-      "RetentionSweep",  "KeysExpire",       "InboxFeed",    "EnqueueWithin", "LedgerAdd"};
+      "TaskEnqueue",    "TaskClaim",       "TaskDeliver",      "TaskHeartbeat",    "TaskComplete", "TaskFail",
+      "TaskRelease",    "ExecutionCancel", "ExecutionRedrive", "ExecutionDiscard", "TenantEnsure", "LaneEnsure",
+      "KeyRelease",     "GroupCreate",     "SessionOpen",      "SessionRenew",     "SessionClose", "LeaseForget",
+      "SessionsExpire", "TimersFire",      "BlockedSweep",     "RetentionSweep",   "KeysExpire",   "InboxFeed",
+      "EnqueueWithin",  "LedgerAdd"};
   static_assert(std::variant_size_v<core::Operation> == 26, "name the new operation here");
   return kinds;
 }
@@ -175,10 +194,12 @@ std::string describe_effects(const store::Batch& batch) {
 }
 
 std::string essence_of(const core::Answer& answer) {
-  if (const auto* a = std::get_if<EnqueueAnswer>(&answer)) return a->execution.to_string() + (a->created ? " created" : " existing");
+  if (const auto* a = std::get_if<EnqueueAnswer>(&answer))
+    return a->execution.to_string() + (a->created ? " created" : " existing");
   if (const auto* a = std::get_if<EndAnswer>(&answer)) return std::string(to_string(a->status));
   if (const auto* a = std::get_if<RedriveAnswer>(&answer)) return a->successor.to_string();
-  if (const auto* a = std::get_if<DeliverAnswer>(&answer)) return a->outcome == DeliveryOutcome::claimed ? tell(a->task) : "";
+  if (const auto* a = std::get_if<DeliverAnswer>(&answer))
+    return a->outcome == DeliveryOutcome::claimed ? tell(a->task) : "";
   std::string out;
   if (const auto* a = std::get_if<ClaimAnswer>(&answer))
     for (const auto& task : a->tasks) out += tell(task) + "\n";

@@ -25,7 +25,8 @@ std::string outcome_of(const core::Operation& operation, const core::Answer& ans
 // What a batch told besides its answers: suppressed duplicates and executions that ended.
 std::string describe_effects(const store::Batch& batch);
 
-// What a batch asked for again must still say: which execution, which claim, which end. Empty where the answer is not kept.
+// What a batch asked for again must still say: which execution, which claim, which end. Empty where the answer is not
+// kept.
 std::string essence_of(const core::Answer& answer);
 
 // Lines of one and not of the other.

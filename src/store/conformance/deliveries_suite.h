@@ -38,7 +38,8 @@ TEST_P(Deliveries, OfSixtyFourDeliveriesExactlyOneClaims) {
 
 // D2
 TEST_P(Deliveries, AThousandLateDeliveriesLeaveATerminalRowAsItIs) {
-  for (const Status status : {Status::succeeded, Status::failed, Status::cancelled, Status::timed_out, Status::dead_lettered}) {
+  for (const Status status :
+       {Status::succeeded, Status::failed, Status::cancelled, Status::timed_out, Status::dead_lettered}) {
     const std::string job = "late-" + std::string(to_string(status));
     const ExecutionId id = ended(task().with_id(job), status);
     const std::string before = line(id);
@@ -130,7 +131,8 @@ TEST_P(Deliveries, AJobThatMayNotStartYetSaysWhyAndStaysAsItIs) {
   };
   enqueue(later);
   const auto p = in("paused", paused), f = in("full", full), k = in("keyed", keyed), r = in("rated", rated);
-  for (const auto& job : {f[0], k[0], r[0]}) EXPECT_EQ(run(delivery(job)).outcome, core::DeliveryOutcome::claimed) << job;
+  for (const auto& job : {f[0], k[0], r[0]})
+    EXPECT_EQ(run(delivery(job)).outcome, core::DeliveryOutcome::claimed) << job;
   const std::string before = snapshot();
   EXPECT_EQ(reason(ask(delivery("later"))), "\"not_due\"");
   EXPECT_EQ(reason(ask(delivery(p[0]))), "\"paused\"");

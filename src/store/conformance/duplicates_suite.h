@@ -30,7 +30,8 @@ class Duplicates : public StoreTest {
     constexpr std::size_t kBatch = 500;
     for (std::size_t from = 0; from < operations.size(); from += kBatch) {
       const std::size_t to = std::min(operations.size(), from + kBatch);
-      for (const auto& answer : apply({operations.begin() + static_cast<std::ptrdiff_t>(from), operations.begin() + static_cast<std::ptrdiff_t>(to)}))
+      for (const auto& answer : apply({operations.begin() + static_cast<std::ptrdiff_t>(from),
+                                       operations.begin() + static_cast<std::ptrdiff_t>(to)}))
         if (const auto* error = std::get_if<Error>(&answer)) ADD_FAILURE() << error->to_json();
     }
   }
@@ -55,7 +56,9 @@ class Duplicates : public StoreTest {
         enqueues.emplace_back(core::TaskEnqueue(original));
       }
       one.request.kind = kind;
-      one.request.with_id(one.id).with_name(cell.same_name ? kName : "refund").with_args(cell.same_args ? kArgs : R"({"order":2})");
+      one.request.with_id(one.id)
+          .with_name(cell.same_name ? kName : "refund")
+          .with_args(cell.same_args ? kArgs : R"({"order":2})");
       one.request.reuse = cell.reuse;
       one.request.on_duplicate = cell.on_duplicate;
       one.request.match_args = cell.match_args;
@@ -100,8 +103,8 @@ class Duplicates : public StoreTest {
     SCOPED_TRACE(one.id + " found=" + (one.cell.found ? std::string(to_string(*one.cell.found)) : "absent") +
                  " reuse=" + std::string(to_string(one.cell.reuse)) + " on_duplicate=" +
                  std::string(to_string(one.cell.on_duplicate)) + " match_args=" + std::to_string(one.cell.match_args) +
-                 " same_args=" + std::to_string(one.cell.same_args) + " same_name=" + std::to_string(one.cell.same_name) +
-                 ": " + one.cell.rule);
+                 " same_args=" + std::to_string(one.cell.same_args) +
+                 " same_name=" + std::to_string(one.cell.same_name) + ": " + one.cell.rule);
     const core::DuplicateAnswer& wanted = one.cell.answer;
     const core::Space space = core::identity_space(one.cell.kind);
     if (wanted.outcome == core::DuplicateOutcome::error) {
@@ -126,7 +129,9 @@ class Duplicates : public StoreTest {
     }
   }
 
-  std::optional<Execution> found_row(const Case& one) { return one.found ? std::optional(row(*one.found)) : std::nullopt; }
+  std::optional<Execution> found_row(const Case& one) {
+    return one.found ? std::optional(row(*one.found)) : std::nullopt;
+  }
 
   void each_cell_alone(Kind kind) {
     for (const Case& one : prepare(kind, "single-")) {
@@ -169,7 +174,8 @@ TEST_P(Duplicates, WithoutAnIdEveryRequestIsANewExecution) {
 // D10
 TEST_P(Duplicates, ABatchWithDuplicatesInsideAndOutsideAnswersInOrder) {
   const ExecutionId outside = enqueue(task().with_id("outside"));
-  Task first = task().with_id("inside"), second = task().with_id("inside"), other = task().with_id("inside").with_args("{}");
+  Task first = task().with_id("inside"), second = task().with_id("inside"),
+       other = task().with_id("inside").with_args("{}");
   Task again = task().with_id("outside"), plain = task();
   const auto answers = apply({core::TaskEnqueue(first), core::TaskEnqueue(again), core::TaskEnqueue(second),
                               core::TaskEnqueue(plain), core::TaskEnqueue(other)});
@@ -274,8 +280,16 @@ TEST_P(Duplicates, ARejectionNamesTheExistingExecution) {
 
 // D12: ids are compared byte for byte, nothing is normalised.
 TEST_P(Duplicates, IdsThatLookAlikeAreDifferentIds) {
-  const std::vector<std::string> ids = {"Order",    "order",     "order ",        " order", "caf\xc3\xa9", "cafe\xcc\x81",
-                                        "o'rder;--", "%order_", std::string(255, 'x'), std::string(254, 'x')};
+  const std::vector<std::string> ids = {"Order",
+                                        "order",
+                                        "order ",
+                                        " order",
+                                        "caf\xc3\xa9",
+                                        "cafe\xcc\x81",
+                                        "o'rder;--",
+                                        "%order_",
+                                        std::string(255, 'x'),
+                                        std::string(254, 'x')};
   std::set<ExecutionId> made;
   for (const std::string& id : ids) made.insert(enqueue(task().with_id(id)));
   EXPECT_EQ(made.size(), ids.size());

@@ -317,9 +317,11 @@ TEST_P(Ends, RedriveRunsAgainWhatFailedAndRefusesWhatDidNot) {
     EXPECT_EQ(claim_one().id, successor);
   }
   const ExecutionId done = ended(task(), Status::succeeded);
-  EXPECT_EQ(refused(core::ExecutionRedrive{core::kDefaultTenant, done, fresh<ExecutionId>()}), ErrorCode::InvalidTransition);
+  EXPECT_EQ(refused(core::ExecutionRedrive{core::kDefaultTenant, done, fresh<ExecutionId>()}),
+            ErrorCode::InvalidTransition);
   const ExecutionId live = enqueue(task());
-  EXPECT_EQ(refused(core::ExecutionRedrive{core::kDefaultTenant, live, fresh<ExecutionId>()}), ErrorCode::InvalidTransition);
+  EXPECT_EQ(refused(core::ExecutionRedrive{core::kDefaultTenant, live, fresh<ExecutionId>()}),
+            ErrorCode::InvalidTransition);
 }
 
 TEST_P(Ends, ARedriveBehindANewerExecutionIsRefused) {

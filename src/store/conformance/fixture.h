@@ -1,7 +1,7 @@
 // One suite for every backend. A backend is a factory; the tests see the port only.
 //
-// The suites are headers, so that the programs with and without PostgreSQL share them: each program includes all of them
-// once and names its backends.
+// The suites are headers, so that the programs with and without PostgreSQL share them: each program includes all of
+// them once and names its backends.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -7,7 +7,9 @@ namespace semel::store::conformance {
 
 class Keys : public StoreTest {
  protected:
-  std::optional<core::Identity> key(const std::string& name) { return store_->key_get(core::kDefaultTenant, name).value(); }
+  std::optional<core::Identity> key(const std::string& name) {
+    return store_->key_get(core::kDefaultTenant, name).value();
+  }
   LaneId brief_lane(Duration retention) {
     core::LaneConfig config;
     config.retention = retention;
@@ -337,7 +339,8 @@ TEST_P(Ledger, CountsPerRuleAndTheMostRecentNotes) {
   run(add);
   const auto view = store_->ledger_get({core::kDefaultTenant, core::Space::task, "noted"}).value();
   ASSERT_TRUE(view.has_value());
-  const std::vector<std::pair<core::LedgerRule, std::int64_t>> wanted = {{core::LedgerRule::existing_live, 30}, {core::LedgerRule::rejected, 1}};
+  const std::vector<std::pair<core::LedgerRule, std::int64_t>> wanted = {{core::LedgerRule::existing_live, 30},
+                                                                         {core::LedgerRule::rejected, 1}};
   EXPECT_EQ(view->counts, wanted);
   ASSERT_EQ(view->recent.size(), static_cast<std::size_t>(core::kLedgerRecent));
   EXPECT_EQ(view->recent.front().rule, core::LedgerRule::rejected);

@@ -10,12 +10,12 @@
 #include "store/conformance/limits_suite.h"
 
 #define SEMEL_SUITE(suite, backends) INSTANTIATE_TEST_SUITE_P(Store, suite, ::testing::ValuesIn(backends), backend_name)
-#define SEMEL_CONFORMANCE(backends) \
-  SEMEL_SUITE(Claims, backends);    \
+#define SEMEL_CONFORMANCE(backends)  \
+  SEMEL_SUITE(Claims, backends);     \
   SEMEL_SUITE(Deliveries, backends); \
   SEMEL_SUITE(Duplicates, backends); \
-  SEMEL_SUITE(Ends, backends);      \
-  SEMEL_SUITE(Groups, backends);    \
-  SEMEL_SUITE(Keys, backends);      \
-  SEMEL_SUITE(Ledger, backends);    \
+  SEMEL_SUITE(Ends, backends);       \
+  SEMEL_SUITE(Groups, backends);     \
+  SEMEL_SUITE(Keys, backends);       \
+  SEMEL_SUITE(Ledger, backends);     \
   SEMEL_SUITE(Limits, backends)

@@ -34,7 +34,8 @@ std::int64_t tokens_at(const Lane& lane, Instant now) {
 Instant next_token_at(const core::RateLimit& rate, std::int64_t tokens, Instant now) {
   const Wide missing = std::max<std::int64_t>(0, kToken - tokens);
   const Wide rate_micro = static_cast<Wide>(rate.count) * kToken;
-  return add_saturated(now, Duration{static_cast<std::int64_t>((missing * rate.per.count() + rate_micro - 1) / rate_micro)});
+  return add_saturated(now,
+                       Duration{static_cast<std::int64_t>((missing * rate.per.count() + rate_micro - 1) / rate_micro)});
 }
 
 Error refused(std::string_view reason, Duration retry_after) {
@@ -142,7 +143,8 @@ core::Answer Model::run(const TaskDeliver& q) {
   if (!e) return make_error(ErrorCode::JobNotFound, "no such job");
   if (const core::Lease* repeat = find_row(t_.leases, q.claim))
     for (const core::LeasedExecution& held : repeat->executions)
-      if (held.execution == e->id && held.version == e->version) return DeliverAnswer{DeliveryOutcome::claimed, view(*e)};
+      if (held.execution == e->id && held.version == e->version)
+        return DeliverAnswer{DeliveryOutcome::claimed, view(*e)};
   if (is_terminal(e->status)) {
     note(*e, core::LedgerRule::delivery_terminal);
     return DeliverAnswer{DeliveryOutcome::no_op_terminal, view(*e)};

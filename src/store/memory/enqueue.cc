@@ -84,7 +84,8 @@ Execution new_row(const TaskEnqueue& q, Instant now) {
 core::Answer Model::run(const TaskEnqueue& q) {
   if (q.kind == Kind::task && q.on_duplicate == OnDuplicate::replace)
     return make_error(ErrorCode::InvalidArgument, "on_duplicate = replace is for workflows only");
-  if (const Execution* own = find_row(t_.executions, q.id)) return EnqueueAnswer{q.id, own->status, true, {}, {}, false};
+  if (const Execution* own = find_row(t_.executions, q.id))
+    return EnqueueAnswer{q.id, own->status, true, {}, {}, false};
 
   const Identity* by_id = nullptr;
   const Identity* by_key = nullptr;

@@ -32,11 +32,15 @@ Error not_found() {
 const char* found_instead(Status status) {
   switch (status) {
     case Status::claimed:
-    case Status::running: return R"("concurrent-claim")";
-    case Status::succeeded: return R"("already-completed")";
+    case Status::running:
+      return R"("concurrent-claim")";
+    case Status::succeeded:
+      return R"("already-completed")";
     case Status::queued:
-    case Status::suspended: return R"("unexpected-nonterminal")";
-    default: return R"("unexpected-terminal")";
+    case Status::suspended:
+      return R"("unexpected-nonterminal")";
+    default:
+      return R"("unexpected-terminal")";
   }
 }
 
@@ -110,7 +114,8 @@ core::Answer Model::run(const core::TaskFail& q) {
     e->error = q.error;
     return end_answer(end(*e, Status::cancelled, AttemptEnd::cancelled), false);
   }
-  return end_answer(fail_attempt(*e, {q.error_name, q.error, AttemptEnd::failed, q.retryable, q.next_delay, q.random_bits}), false);
+  return end_answer(
+      fail_attempt(*e, {q.error_name, q.error, AttemptEnd::failed, q.retryable, q.next_delay, q.random_bits}), false);
 }
 
 core::Answer Model::run(const core::TaskRelease& q) {

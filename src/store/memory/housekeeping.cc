@@ -111,7 +111,11 @@ core::Answer Model::run(const core::TimersFire& q) {
       e->error = std::string(core::kTimedOutError);
       end(*e, Status::timed_out, AttemptEnd::timed_out);
     } else if (row.kind == TimerKind::attempt_timeout && is_held(*e) && e->version == row.version) {
-      fail_attempt(*e, {"AttemptTimeout", core::kAttemptTimeoutError, AttemptEnd::attempt_timeout, true, {},
+      fail_attempt(*e, {"AttemptTimeout",
+                        core::kAttemptTimeoutError,
+                        AttemptEnd::attempt_timeout,
+                        true,
+                        {},
                         q.random_bits ^ tail_bits(e->id)});
     } else {
       continue;

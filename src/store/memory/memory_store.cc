@@ -20,7 +20,8 @@ Applied MemoryStore::apply(Batch& batch) {
       mark.answers.push_back(model.apply(*operation));
       drops_marks = drops_marks || std::holds_alternative<core::KeysExpire>(*operation);
     }
-    if (drops_marks) std::erase_if(marks_, [&](const auto& entry) { return entry.second.at < batch.now - std::chrono::hours(1); });
+    if (drops_marks)
+      std::erase_if(marks_, [&](const auto& entry) { return entry.second.at < batch.now - std::chrono::hours(1); });
     auto& lanes = effects.wakes.lanes;
     std::sort(lanes.begin(), lanes.end());
     lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
@@ -55,7 +56,8 @@ Result<std::string> MemoryStore::snapshot() {
   for (const auto& row : tables_.ready) lines.push_back(to_line(row));
   for (const auto& row : tables_.blocked) lines.push_back(to_line(row));
   for (const auto& row : tables_.timers.all()) lines.push_back(to_line(row));
-  for (const auto& [name, used] : tables_.key_slots) lines.push_back(to_line(core::KeySlot{name.first, name.second, used}));
+  for (const auto& [name, used] : tables_.key_slots)
+    lines.push_back(to_line(core::KeySlot{name.first, name.second, used}));
   add(tables_.sessions);
   add(tables_.leases);
   add(tables_.groups);

@@ -166,7 +166,8 @@ Execution Model::fail_attempt(Execution& e, const Failure& failure) {
   if (e.cancel_requested_at) return end(e, Status::cancelled, failure.how);
   const auto call = core::decode_overrides(t_.payloads.at(e.id).policy);
   const auto queue = core::decode_overrides(t_.lanes.at(e.lane).config.retry);
-  const core::RetryPolicy policy = core::resolve_policy(call ? *call : core::RetryOverrides{}, queue ? *queue : core::RetryOverrides{});
+  const core::RetryPolicy policy =
+      core::resolve_policy(call ? *call : core::RetryOverrides{}, queue ? *queue : core::RetryOverrides{});
   bool listed = false;
   for (const std::string& name : policy.non_retryable) listed = listed || name == failure.name;
   if (!failure.retryable || listed) return end(e, Status::failed, failure.how);

@@ -47,7 +47,8 @@ Result<std::optional<ExecutionView>> MemoryStore::execution_get(core::TenantId t
   return std::optional(view(*e));
 }
 
-Result<std::optional<ExecutionView>> MemoryStore::execution_find(core::TenantId tenant, core::Space space, std::string_view key) {
+Result<std::optional<ExecutionView>> MemoryStore::execution_find(core::TenantId tenant, core::Space space,
+                                                                 std::string_view key) {
   const std::lock_guard lock(mutex_);
   const core::Identity* row = find_row(tables_.identities, core::IdentityKey{tenant, space, std::string(key)});
   const core::Execution* e = row ? find_row(tables_.executions, row->target) : nullptr;
@@ -61,9 +62,10 @@ Result<std::vector<ExecutionView>> MemoryStore::execution_list(const ExecutionFi
     const auto& wanted = filter.statuses;
     return e.tenant == filter.tenant && (!filter.kind || e.kind == *filter.kind) &&
            (wanted.empty() || std::find(wanted.begin(), wanted.end(), e.status) != wanted.end()) &&
-           (!filter.queue || tables_.lanes.at(e.lane).queue == *filter.queue) && (!filter.name || e.name == *filter.name) &&
-           (!filter.identity || e.identity == filter.identity) &&
-           (!filter.created_before || e.created_at < *filter.created_before) && (!filter.before || e.id < *filter.before);
+           (!filter.queue || tables_.lanes.at(e.lane).queue == *filter.queue) &&
+           (!filter.name || e.name == *filter.name) && (!filter.identity || e.identity == filter.identity) &&
+           (!filter.created_before || e.created_at < *filter.created_before) &&
+           (!filter.before || e.id < *filter.before);
   };
   std::vector<ExecutionView> out;
   for (auto it = tables_.executions.rbegin(); it != tables_.executions.rend(); ++it) {
@@ -91,11 +93,13 @@ Result<std::optional<core::Attention>> MemoryStore::attention_get(ExecutionId id
 
 Result<std::optional<core::Identity>> MemoryStore::key_get(core::TenantId tenant, std::string_view key) {
   const std::lock_guard lock(mutex_);
-  const core::Identity* row = find_row(tables_.identities, core::IdentityKey{tenant, core::Space::key, std::string(key)});
+  const core::Identity* row =
+      find_row(tables_.identities, core::IdentityKey{tenant, core::Space::key, std::string(key)});
   return row ? std::optional(*row) : std::nullopt;
 }
 
-Result<std::vector<core::Identity>> MemoryStore::key_list(core::TenantId tenant, std::string_view after, std::int32_t limit) {
+Result<std::vector<core::Identity>> MemoryStore::key_list(core::TenantId tenant, std::string_view after,
+                                                          std::int32_t limit) {
   const std::lock_guard lock(mutex_);
   std::vector<core::Identity> out;
   for (auto it = tables_.identities.upper_bound({tenant, core::Space::key, std::string(after)});

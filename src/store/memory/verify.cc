@@ -30,7 +30,8 @@ class Checker {
 
   void check_execution(const Execution& e) {
     const std::string name = "execution " + e.id.to_string() + " ";
-    const int places = static_cast<int>(t_.ready.contains(ready_row(e))) + static_cast<int>(t_.blocked.contains(blocked_row(e))) +
+    const int places = static_cast<int>(t_.ready.contains(ready_row(e))) +
+                       static_cast<int>(t_.blocked.contains(blocked_row(e))) +
                        static_cast<int>(t_.timers.find(e.id, TimerKind::due) != nullptr);
     expect(places == (e.status == Status::queued ? 1 : 0), name + "waits in " + std::to_string(places) + " places");
     expect(t_.payloads.contains(e.id), name + "has no payload");
@@ -74,11 +75,13 @@ class Checker {
   void check_waiting_rows() {
     for (const auto& row : t_.ready) {
       const Execution* e = find_row(t_.executions, row.execution);
-      expect(e && e->status == Status::queued && ready_row(*e) == row, "ready row of " + row.execution.to_string() + " is stale");
+      expect(e && e->status == Status::queued && ready_row(*e) == row,
+             "ready row of " + row.execution.to_string() + " is stale");
     }
     for (const auto& row : t_.blocked) {
       const Execution* e = find_row(t_.executions, row.execution);
-      expect(e && e->status == Status::queued && blocked_row(*e) == row, "blocked row of " + row.execution.to_string() + " is stale");
+      expect(e && e->status == Status::queued && blocked_row(*e) == row,
+             "blocked row of " + row.execution.to_string() + " is stale");
     }
     for (const auto& row : t_.timers.all()) {
       const Execution* e = find_row(t_.executions, row.execution);
@@ -110,8 +113,9 @@ class Checker {
       expect(e && e->status == row.status, "attention of " + id.to_string() + " does not fit its execution");
     }
     for (const auto& [id, group] : t_.groups)
-      expect(group.ended <= group.joined && group.joined <= group.total && group.completed == (group.ended == group.total),
-             "group " + id.to_string() + " does not add up");
+      expect(
+          group.ended <= group.joined && group.joined <= group.total && group.completed == (group.ended == group.total),
+          "group " + id.to_string() + " does not add up");
   }
 
   const Tables& t_;
