@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,11 @@ bool stop_signal(Duration at_most) {
   const sigset_t set = stop_signals();
   const timespec time = spec_of(at_most);
   return ::sigtimedwait(&set, nullptr, &time) > 0;
+}
+
+void die_with_parent() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() == 1) ::raise(SIGKILL);  // it ended before we asked
 }
 
 std::int64_t resident_bytes(pid_t pid) {

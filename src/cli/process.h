@@ -49,6 +49,9 @@ void hold_stop_signals();
 // True when one arrived within `at_most`.
 bool stop_signal(Duration at_most);
 
+// From now on this process is killed when the one that started it ends. For helpers that must not be left behind.
+void die_with_parent();
+
 std::int64_t resident_bytes(pid_t pid = 0);
 
 template <class Done>

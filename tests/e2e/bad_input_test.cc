@@ -218,8 +218,8 @@ mkdir disk && mount -t tmpfs -o size=12m none disk && cd disk
 semel task enqueue a --task-id first --store sqlite:app.db -o json
 cat /dev/zero > filler 2>/dev/null || true
 semel task enqueue-batch ../big.jsonl --store sqlite:app.db -o json > ../full.json || echo $? > ../full.code
-semel task list --store sqlite:app.db -o json > ../list.json
 rm filler
+semel task list --store sqlite:app.db -o json > ../list.json
 semel task enqueue a --task-id second --store sqlite:app.db -o json > ../second.json
 semel verify --store sqlite:app.db
 )");

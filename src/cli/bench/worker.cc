@@ -71,6 +71,7 @@ ScratchFolder::~ScratchFolder() {
 
 // Says `ready`, then with --stamps a line per handler start, then `done {json}` once --target tasks succeeded durably.
 Result<int> worker_process(Session& session, const Args& args) {
+  die_with_parent();
   auto probe = std::make_shared<HandlerProbe>();
   if (const auto path = args.get("effects")) {
     SEMEL_TRY(effects, Effects::open(*path));

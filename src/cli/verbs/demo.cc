@@ -30,6 +30,7 @@ struct Story {
 
 // Enqueues `times` times and prints how many it created: `created N existing M`.
 Result<int> demo_enqueuer(Session& session, const Args& args) {
+  die_with_parent();
   SEMEL_TRY(times, args.integer("times"));
   SEMEL_TRY(runtime, session.writer());
   int created = 0;
@@ -81,7 +82,7 @@ Result<void> enqueue_many(const Story& story) {
 
 Result<Child> start_worker(const Story& story, const char* name) {
   return Child::start({"worker", "--store", story.store, "--tenant", story.tenant, "--queues", story.queue, "--name", name,
-                       "--slots", "2", "--lease", "1s", "--effects", story.effects, "--quiet"});
+                       "--slots", "2", "--lease", "1s", "--effects", story.effects, "--quiet", "--with-parent"});
 }
 
 int effects_of(const Story& story) {

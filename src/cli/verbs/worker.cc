@@ -50,6 +50,7 @@ Result<int> worker(Session& session, const Args& args) {
     SEMEL_TRY(opened, Effects::open(*path));
     effects = opened;
   }
+  if (args.has("with-parent")) die_with_parent();
   hold_stop_signals();
   if (!args.has("quiet")) session.log_warnings();
   SEMEL_TRY(runtime, session.writer(true));
@@ -85,6 +86,7 @@ void add_worker_verbs(std::vector<Verb>& out) {
                   {"run-for", "DURATION", "stop by itself after this long"},
                   {"until-succeeded", "N", "stop by itself after this many successes"},
                   {"effects", "FILE", "handlers append what they ran"},
+                  {"with-parent", "", "die when the process that started it ends"},
                   {"quiet", "", "log errors only"}},
                  "  semel worker --queues payments --slots 4\n"
                  "  semel worker --until-succeeded 100 --lease 2s\n",
