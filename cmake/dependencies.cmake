@@ -3,12 +3,12 @@
 # They are linked by plain name, so the exported targets need no find_dependency calls and no paths of this machine.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-foreach(module sqlite3 libpq fmt spdlog tomlplusplus libcrypto)
+foreach(module sqlite3 libpq tomlplusplus libcrypto)
   pkg_check_modules(${module} REQUIRED ${module})
 endforeach()
 
 include(CheckIncludeFileCXX)
-foreach(header boost/json.hpp CLI/CLI.hpp)
+foreach(header CLI/CLI.hpp)
   string(MAKE_C_IDENTIFIER "HAVE_${header}" have)
   check_include_file_cxx(${header} ${have})
   if(NOT ${have})
@@ -19,9 +19,7 @@ endforeach()
 # semel_use(<target> <dependency>...): private include paths, flags and -l names of the dependencies.
 function(semel_use target)
   foreach(name ${ARGN})
-    if(name STREQUAL "boost_json")
-      target_link_libraries(${target} PRIVATE boost_json)
-    elseif(name STREQUAL "cli11")
+    if(name STREQUAL "cli11")
       # Header only, found on the default path.
     elseif(name STREQUAL "threads")
       target_link_libraries(${target} PRIVATE pthread)

@@ -1,5 +1,4 @@
 # Examples are tests: examples/x.cc is the program example_x and must print exactly what its `// Output:` block says.
-# bench/x_bench.cc is a microbenchmark, built in optimised builds only.
 file(GLOB example_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cc")
 foreach(file ${example_files})
   get_filename_component(name "${file}" NAME_WE)
@@ -18,13 +17,3 @@ foreach(file ${example_files})
                    -DWORK=${CMAKE_BINARY_DIR}/examples/${name} -P "${PROJECT_SOURCE_DIR}/cmake/check_example.cmake")
   set_tests_properties(example_${name} PROPERTIES LABELS examples TIMEOUT 120)
 endforeach()
-
-file(GLOB bench_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*_bench.cc")
-if(bench_files AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  find_package(benchmark REQUIRED)
-  foreach(file ${bench_files})
-    get_filename_component(name "${file}" NAME_WE)
-    add_executable(${name} "${file}")
-    target_link_libraries(${name} PRIVATE semel_engine semel_store_sqlite semel_flags benchmark::benchmark_main)
-  endforeach()
-endif()

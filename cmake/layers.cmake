@@ -33,18 +33,18 @@ function(semel_layer name)
 endfunction()
 
 semel_sources(sources base)
-semel_layer(semel_base SOURCES ${sources} USE boost_json libcrypto fmt spdlog threads)
+semel_layer(semel_base SOURCES ${sources} USE libcrypto threads)
 
 semel_sources(sources core)
-semel_layer(semel_core SOURCES ${sources} LINK semel_base USE fmt)
+semel_layer(semel_core SOURCES ${sources} LINK semel_base)
 
 semel_sources(sources store EXCLUDE sqlite postgres)
-semel_layer(semel_store SOURCES ${sources} LINK semel_core USE fmt)
+semel_layer(semel_store SOURCES ${sources} LINK semel_core)
 
 semel_sources(sources store/sqlite)
-semel_layer(semel_store_sqlite SOURCES ${sources} LINK semel_store USE sqlite3 fmt)
+semel_layer(semel_store_sqlite SOURCES ${sources} LINK semel_store USE sqlite3)
 semel_sources(sources store/postgres)
-semel_layer(semel_store_postgres SOURCES ${sources} LINK semel_store USE libpq fmt)
+semel_layer(semel_store_postgres SOURCES ${sources} LINK semel_store USE libpq)
 foreach(backend sqlite postgres)
   get_target_property(type semel_store_${backend} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
@@ -53,21 +53,21 @@ foreach(backend sqlite postgres)
 endforeach()
 
 semel_sources(sources engine)
-semel_layer(semel_engine SOURCES ${sources} LINK semel_store USE fmt threads)
+semel_layer(semel_engine SOURCES ${sources} LINK semel_store USE threads)
 
 # src/sdk/postgres is the part of the API that needs libpq (component semel::postgres).
 semel_sources(sources sdk EXCLUDE postgres)
-semel_layer(semel_sdk SOURCES ${sources} LINK semel_engine semel_store_sqlite USE fmt threads)
+semel_layer(semel_sdk SOURCES ${sources} LINK semel_engine semel_store_sqlite USE threads)
 semel_sources(sources sdk/postgres)
-semel_layer(semel_sdk_postgres SOURCES ${sources} LINK semel_sdk semel_store_postgres USE libpq fmt)
+semel_layer(semel_sdk_postgres SOURCES ${sources} LINK semel_sdk semel_store_postgres USE libpq)
 
 semel_sources(sources api)
-semel_layer(semel_api SOURCES ${sources} LINK semel_engine USE fmt)
+semel_layer(semel_api SOURCES ${sources} LINK semel_engine)
 
 # `bench limits` speaks to the databases themselves, hence sqlite3 and libpq.
 semel_sources(sources cli)
 semel_layer(semel_cli SOURCES ${sources} LINK semel_api semel_sdk semel_sdk_postgres semel_store_sqlite semel_store_postgres
-            USE cli11 tomlplusplus fmt spdlog sqlite3 libpq threads)
+            USE cli11 tomlplusplus sqlite3 libpq threads)
 get_target_property(type semel_cli TYPE)
 if(type STREQUAL "STATIC_LIBRARY")
   target_compile_definitions(semel_cli PRIVATE SEMEL_VERSION="${PROJECT_VERSION}")
@@ -76,10 +76,10 @@ endif()
 # Never linked into the product. It names only base, so that the tests of a low layer do not wait for a high one:
 # a test program links the layer it tests, which brings what its test helpers need.
 semel_sources(sources testing EXCLUDE kit)
-semel_layer(semel_testing SOURCES ${sources} LINK semel_base USE fmt sqlite3)
+semel_layer(semel_testing SOURCES ${sources} LINK semel_base USE sqlite3)
 # src/testing/kit is the installed test kit (component semel::testing), on top of the sdk.
 semel_sources(sources testing/kit)
-semel_layer(semel_testing_kit SOURCES ${sources} LINK semel_sdk semel_testing USE fmt)
+semel_layer(semel_testing_kit SOURCES ${sources} LINK semel_sdk semel_testing)
 
 add_custom_target(semel_library)
 foreach(library base core store store_sqlite store_postgres engine sdk sdk_postgres api testing testing_kit)

@@ -11,7 +11,6 @@ if(NOT SEMEL_BUILD_TESTS)
 endif()
 
 find_package(GTest REQUIRED)
-find_library(RAPIDCHECK rapidcheck REQUIRED)
 
 # What a test may ask about its surroundings: SEMEL_SOURCE_DIR, SEMEL_BIN_DIR. Defined only for the files that ask, so that
 # the compiler cache serves every other file to every build directory.
@@ -30,7 +29,7 @@ function(semel_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   # The standard library first: a template instance it exports must not pull a helper out of semel_testing.
-  target_link_libraries(${name} PRIVATE stdc++ ${arg_LINK} semel_flags ${RAPIDCHECK} GTest::gmock GTest::gtest GTest::gtest_main
+  target_link_libraries(${name} PRIVATE stdc++ ${arg_LINK} semel_flags GTest::gmock GTest::gtest GTest::gtest_main
                                         sqlite3 Threads::Threads)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 1800)

@@ -35,9 +35,7 @@ struct HeavyHeader {
   std::string_view prefix;
   std::vector<std::string_view> rooms;  // folders whose .cc files may include it
 };
-const std::array<HeavyHeader, 7> kHeavyHeaders = {{
-    {"boost/", {"src/base/"}},
-    {"spdlog/", {"src/base/"}},
+const std::array<HeavyHeader, 5> kHeavyHeaders = {{
     {"openssl/", {"src/base/"}},
     {"CLI/", {"src/cli/"}},
     {"toml++/", {"src/cli/"}},
