@@ -70,13 +70,14 @@ Line& fields(Line& line, const core::Execution& e) {
   return line("id", e.id)("tenant", e.tenant)("lane", e.lane)("kind", e.kind)("name", e.name)("identity", e.identity)(
       "priority", e.priority)("max_attempts", e.max_attempts)("attempt_timeout", e.attempt_timeout)(
       "concurrency_key", e.concurrency_key)("idempotency_key", e.idempotency_key)(
-      "idempotency_key_ttl_seconds", e.idempotency_key_ttl_seconds)("fingerprint", e.fingerprint)("previous", e.previous)(
-      "parent_run", e.parent_run)("parent_workflow_id", e.parent_workflow_id)("group", e.group)("created_at", e.created_at)(
-      "timeout_at", e.timeout_at)("status", e.status)("version", e.version)("attempt", e.attempt)("flags", e.flags)(
-      "last_end", e.last_end)("close_reason", e.close_reason)("suspend_reason", e.suspend_reason)(
-      "scheduled_at", e.scheduled_at)("started_at", e.started_at)("completed_at", e.completed_at)(
-      "cancel_requested_at", e.cancel_requested_at)("lease_expires_at", e.lease_expires_at)("session", e.session)(
-      "worker", e.worker)("next", e.next)("result", e.result)("error", e.error)("progress", e.progress);
+      "idempotency_key_ttl_seconds", e.idempotency_key_ttl_seconds)("fingerprint", e.fingerprint)(
+      "previous", e.previous)("parent_run", e.parent_run)("parent_workflow_id", e.parent_workflow_id)("group", e.group)(
+      "created_at", e.created_at)("timeout_at", e.timeout_at)("status", e.status)("version", e.version)(
+      "attempt", e.attempt)("flags", e.flags)("last_end", e.last_end)("close_reason", e.close_reason)(
+      "suspend_reason", e.suspend_reason)("scheduled_at", e.scheduled_at)("started_at", e.started_at)(
+      "completed_at", e.completed_at)("cancel_requested_at", e.cancel_requested_at)(
+      "lease_expires_at", e.lease_expires_at)("session", e.session)("worker", e.worker)("next", e.next)(
+      "result", e.result)("error", e.error)("progress", e.progress);
 }
 
 Line& fields(Line& line, const core::Payload& p) {
@@ -129,7 +130,8 @@ std::string to_line(const core::BlockedRow& row) {
 }
 
 std::string to_line(const core::TimerRow& row) {
-  return Line("timer")("due_at", row.due_at)("kind", row.kind)("execution", row.execution)("version", row.version).take();
+  return Line("timer")("due_at", row.due_at)("kind", row.kind)("execution", row.execution)("version", row.version)
+      .take();
 }
 
 std::string to_line(const core::KeySlot& row) {
@@ -137,7 +139,8 @@ std::string to_line(const core::KeySlot& row) {
 }
 
 std::string to_line(const core::Session& row) {
-  return Line("session")("id", row.id)("worker", row.worker)("opened_at", row.opened_at)("expires_at", row.expires_at).take();
+  return Line("session")("id", row.id)("worker", row.worker)("opened_at", row.opened_at)("expires_at", row.expires_at)
+      .take();
 }
 
 std::string to_line(const core::Lease& row) {
@@ -151,7 +154,8 @@ std::string to_line(const core::Lease& row) {
 
 std::string to_line(const core::Group& row) {
   Line line("group");
-  line("id", row.id)("tenant", row.tenant)("total", row.total)("joined", row.joined)("ended", row.ended)("failed", row.failed);
+  line("id", row.id)("tenant", row.tenant)("total", row.total)("joined", row.joined)("ended", row.ended)("failed",
+                                                                                                         row.failed);
   line("completion", "");
   fields(line, row.completion);
   line("completion_payload", "");

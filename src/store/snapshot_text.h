@@ -1,8 +1,8 @@
 // Rows as text: `table|column=value|...`, columns in the order of core/rows.h. Every backend's snapshot() prints rows
 // with these functions and nothing else, so that equal stores print equal text.
 //
-// Values: integers, enums and flags as numbers; instants and durations as microseconds; ids in their usual form; text and
-// bytes quoted with everything outside printable ASCII escaped; an absent optional as nothing at all.
+// Values: integers, enums and flags as numbers; instants and durations as microseconds; ids in their usual form; text
+// and bytes quoted with everything outside printable ASCII escaped; an absent optional as nothing at all.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,8 @@ int write_file(sqlite3_file* file, const void* from, int size, sqlite3_int64 off
     const Verdict verdict = h->disk->judge(DiskCall::write, **h->file, code);
     if (verdict == Verdict::dead) return SQLITE_IOERR_WRITE;
     if (verdict == Verdict::refuse) return code;
-    (*h->file)->uncertain.push_back({false, offset, std::string(static_cast<const char*>(from), static_cast<std::size_t>(size))});
+    (*h->file)->uncertain.push_back(
+        {false, offset, std::string(static_cast<const char*>(from), static_cast<std::size_t>(size))});
     if (verdict == Verdict::go_then_dead) return SQLITE_IOERR_WRITE;
   }
   return real_methods(file)->xWrite(h->real(), from, size, offset);
@@ -91,7 +92,9 @@ int characteristics(sqlite3_file* f) { return real_methods(f)->xDeviceCharacteri
 int shm_map(sqlite3_file* f, int page, int size, int extend, void volatile** out) {
   return real_methods(f)->xShmMap(handle(f)->real(), page, size, extend, out);
 }
-int shm_lock(sqlite3_file* f, int offset, int n, int flags) { return real_methods(f)->xShmLock(handle(f)->real(), offset, n, flags); }
+int shm_lock(sqlite3_file* f, int offset, int n, int flags) {
+  return real_methods(f)->xShmLock(handle(f)->real(), offset, n, flags);
+}
 void shm_barrier(sqlite3_file* f) { real_methods(f)->xShmBarrier(handle(f)->real()); }
 int shm_unmap(sqlite3_file* f, int remove) { return real_methods(f)->xShmUnmap(handle(f)->real(), remove); }
 int file_control(sqlite3_file* f, int op, void* arg) {
@@ -100,10 +103,10 @@ int file_control(sqlite3_file* f, int op, void* arg) {
   return real_methods(f)->xFileControl(handle(f)->real(), op, arg);
 }
 
-const sqlite3_io_methods kMethods = {2,          close_file,     read_file,    write_file,  truncate_file, sync_file,
-                                     file_size,  lock_file,      unlock_file,  check_reserved, file_control, sector_size,
-                                     characteristics, shm_map,   shm_lock,     shm_barrier, shm_unmap,     nullptr,
-                                     nullptr};
+const sqlite3_io_methods kMethods = {
+    2,         close_file,  read_file,      write_file,   truncate_file, sync_file,       file_size,
+    lock_file, unlock_file, check_reserved, file_control, sector_size,   characteristics, shm_map,
+    shm_lock,  shm_barrier, shm_unmap,      nullptr,      nullptr};
 
 PowerCutDisk* disk_of(sqlite3_vfs* vfs) { return static_cast<PowerCutDisk*>(vfs->pAppData); }
 

@@ -1,8 +1,8 @@
 // A disk that loses power. A SQLite VFS over real files that remembers which writes were not synced yet.
 //
-// Model: a write, a truncation or a removal is certain only after a sync of its file (a removal: of its folder). At a cut,
-// any subset of what is uncertain may be on the disk, in pieces of one sector; bytes outside a written range are never
-// harmed (SQLite relies on that: powersafe overwrite). The same disk can refuse calls instead: full, or broken.
+// Model: a write, a truncation or a removal is certain only after a sync of its file (a removal: of its folder). At a
+// cut, any subset of what is uncertain may be on the disk, in pieces of one sector; bytes outside a written range are
+// never harmed (SQLite relies on that: powersafe overwrite). The same disk can refuse calls instead: full, or broken.
 #pragma once
 
 #include <array>
@@ -26,9 +26,9 @@ const char* to_string(DiskCall call);
 
 // Which call a cut or a fault waits for.
 struct CallFilter {
-  std::optional<DiskCall> call;       // none: any
+  std::optional<DiskCall> call;  // none: any
   bool in_checkpoint_only = false;
-  int nth = 1;                        // counted from now
+  int nth = 1;  // counted from now
 };
 
 class PowerCutDisk {
@@ -76,9 +76,9 @@ class PowerCutDisk {
   };
   struct File {
     std::string path;
-    bool certain = false;          // the name itself survives a cut
-    bool removed = false;          // removed, not yet certainly
-    std::string synced;            // bytes that survive any cut
+    bool certain = false;  // the name itself survives a cut
+    bool removed = false;  // removed, not yet certainly
+    std::string synced;    // bytes that survive any cut
     std::vector<Change> uncertain;
   };
   enum class Verdict : std::uint8_t { go, go_then_dead, dead, refuse };

@@ -46,7 +46,9 @@ Folders& folders() {
 
 }  // namespace
 
-std::string temp_folder() { return folders().make(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path().string()); }
+std::string temp_folder() {
+  return folders().make(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path().string());
+}
 
 std::string temp_folder_on_disk() { return folders().make(fs::temp_directory_path().string()); }
 

@@ -49,8 +49,9 @@ class CheckpointWatch {
 }  // namespace
 
 std::string to_string(const Report& report) {
-  std::string out = "cuts " + std::to_string(report.cuts) + " (in checkpoints " + std::to_string(report.cuts_in_checkpoint) +
-                    ", at open " + std::to_string(report.cuts_at_open) + ", at close " + std::to_string(report.cuts_at_close) + ");";
+  std::string out = "cuts " + std::to_string(report.cuts) + " (in checkpoints " +
+                    std::to_string(report.cuts_in_checkpoint) + ", at open " + std::to_string(report.cuts_at_open) +
+                    ", at close " + std::to_string(report.cuts_at_close) + ");";
   for (const auto& [call, count] : report.cuts_by_call) out += " " + call + " " + std::to_string(count) + ",";
   out.back() = ';';
   out += " acknowledged operations " + std::to_string(report.acknowledged) + "; batch in flight kept " +
@@ -136,8 +137,10 @@ bool Loop::step(store::Store& store) {
   if (lane_ == core::LaneId{}) {
     store::Batch batch;
     const SessionId session = ids_.next<SessionId>(store.clock().now());
-    if (!commit(store, {core::LaneEnsure{core::kDefaultTenant, "default", std::nullopt},
-                        core::SessionOpen{session, "worker-1", std::chrono::hours(24)}}, batch)) {
+    if (!commit(store,
+                {core::LaneEnsure{core::kDefaultTenant, "default", std::nullopt},
+                 core::SessionOpen{session, "worker-1", std::chrono::hours(24)}},
+                batch)) {
       return false;
     }
     lane_ = std::get<core::LaneAnswer>(batch.answers[0]).lane.id;
@@ -262,7 +265,8 @@ void Loop::check_acknowledged(const std::map<ExecutionId, core::Execution>& rows
 void Loop::settle_in_flight(const std::map<ExecutionId, core::Execution>& rows) {
   std::size_t present = 0;
   for (const auto& [name, id] : enqueueing_) present += rows.count(id);
-  for (const auto& [name, result] : completing_) present += rows.count(tasks_[name].id) != 0 && rows.at(tasks_[name].id).result == result;
+  for (const auto& [name, result] : completing_)
+    present += rows.count(tasks_[name].id) != 0 && rows.at(tasks_[name].id).result == result;
   const std::size_t all = enqueueing_.size() + completing_.size();
   if (all == 0) return;
   if (present != 0 && present != all) broken("half of a batch is there");

@@ -1,8 +1,8 @@
 // Work, power cut, recovery, check; over and over on one store.
 //
-// The loop remembers what the store acknowledged. After each cut the files a disk could hold are opened by an undisturbed
-// SQLite and compared: nothing acknowledged may be missing, the batch in flight must be there wholly or not at all, and
-// every invariant between the tables must hold.
+// The loop remembers what the store acknowledged. After each cut the files a disk could hold are opened by an
+// undisturbed SQLite and compared: nothing acknowledged may be missing, the batch in flight must be there wholly or not
+// at all, and every invariant between the tables must hold.
 #pragma once
 
 #include <cstdint>

@@ -81,7 +81,8 @@ Result<void> check_backup(Connection& backup, const std::string& path) {
   return make_error(ErrorCode::StoreCorrupt, path + " is damaged: " + verdict);
 }
 
-// Folds the old file's WAL into it, as far as the old file lets us: a WAL left behind would be replayed over the new one.
+// Folds the old file's WAL into it, as far as the old file lets us: a WAL left behind would be replayed over the new
+// one.
 void retire_wal(const std::string& path) {
   try {
     Connection old(path, Access::read_write, "");
@@ -112,7 +113,8 @@ Result<void> backup_connection(Connection& from, const std::string& to) {
 
 Result<void> sqlite_backup(const std::string& from, const std::string& to) {
   if (auto there = missing(from); !there) return there;
-  if (fs::exists(to)) return make_error(ErrorCode::InvalidArgument, to + " exists already; name a new file for the backup");
+  if (fs::exists(to))
+    return make_error(ErrorCode::InvalidArgument, to + " exists already; name a new file for the backup");
   try {
     Connection source(from, Access::read_only, "");
     source.never_checkpoint();

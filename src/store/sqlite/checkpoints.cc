@@ -35,8 +35,8 @@ void Checkpoints::after_commit() {
 
 void Checkpoints::passive() {
   db_.checkpoint(false);
-  // Folded wholly, the WAL starts again at the next commit, unless a reader stands in it just then: it goes on growing, and
-  // a checkpoint per commit would sync the file each time.
+  // Folded wholly, the WAL starts again at the next commit, unless a reader stands in it just then: it goes on growing,
+  // and a checkpoint per commit would sync the file each time.
   next_try_ = db_.wal_frames() + frames_ / 4;
 }
 
@@ -50,7 +50,8 @@ void Checkpoints::cut_back() {
   next_try_ = frames + frames_;
   if (alarmed_) return;
   alarmed_ = true;
-  log_.write(base::LogLevel::error, "the WAL cannot shrink: a reader has been holding it; close long-running readers of the file",
+  log_.write(base::LogLevel::error,
+             "the WAL cannot shrink: a reader has been holding it; close long-running readers of the file",
              {{"store", path_}, {"wal_bytes", frames * kFrameBytes}});
 }
 

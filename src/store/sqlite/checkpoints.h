@@ -27,7 +27,7 @@ class Checkpoints {
   const int frames_;
   const std::int64_t limit_frames_;
   base::LogSink& log_;
-  int next_try_;        // a reader may hold part of the WAL: do not try again at every commit
+  int next_try_;  // a reader may hold part of the WAL: do not try again at every commit
   bool alarmed_ = false;
 };
 

@@ -1,7 +1,7 @@
 // The one door to the SQLite library: a connection with its prepared statements.
 //
-// Everything here throws SqliteFailure; it is caught at the edge of this folder and never leaves it. A connection is used
-// by one thread at a time.
+// Everything here throws SqliteFailure; it is caught at the edge of this folder and never leaves it. A connection is
+// used by one thread at a time.
 #pragma once
 
 #include <concepts>

@@ -21,7 +21,8 @@ Meaning meaning(const SqliteFailure& failure) {
     case SQLITE_IOERR:
       // The shared index of the WAL could not grow: that is how a full disk looks before anything was written.
       if (failure.code == SQLITE_IOERR_SHMSIZE) {
-        return {Kind::unavailable, ErrorCode::StoreFull, "the disk is full; free space and repeat, nothing was written"};
+        return {Kind::unavailable, ErrorCode::StoreFull,
+                "the disk is full; free space and repeat, nothing was written"};
       }
       return {Kind::fatal, ErrorCode::StoreUnavailable, "I/O error; stop, check the disk, then start again"};
     case SQLITE_CORRUPT:
@@ -30,7 +31,8 @@ Meaning meaning(const SqliteFailure& failure) {
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return {Kind::unavailable, ErrorCode::StoreReadOnly, "cannot be written; check the permissions of the file and its folder"};
+      return {Kind::unavailable, ErrorCode::StoreReadOnly,
+              "cannot be written; check the permissions of the file and its folder"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:

@@ -218,7 +218,8 @@ TEST(SqliteFiles, ABackupOfALiveStoreIsWhole) {
 // X9
 TEST(SqliteFiles, RestoreRefusesWhatIsNoBackup) {
   const std::string folder = testing::temp_folder();
-  std::ofstream(folder + "/text") << "this is no database, only text that is long enough to be read as a header of one....";
+  std::ofstream(folder + "/text")
+      << "this is no database, only text that is long enough to be read as a header of one....";
   const SqliteOptions options = testing::temp_sqlite_options();
   std::string before;
   {

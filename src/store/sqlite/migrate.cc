@@ -24,7 +24,8 @@ void apply_step(Connection& db, const SchemaStep& step) {
   try {
     db.execute(std::string(step.text).c_str());
     SEMEL_FP("sqlite.migrate.before_commit");
-    Statement mark(db.raw(), "INSERT INTO meta VALUES ('schema_version', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1");
+    Statement mark(db.raw(),
+                   "INSERT INTO meta VALUES ('schema_version', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1");
     mark.bind(step.number).run();
     if (step.number == 1) {
       db.execute("INSERT INTO meta VALUES ('min_binary', 1)");
@@ -59,7 +60,8 @@ Result<SchemaState> read_schema(Connection& db, const std::string& path) {
     state.empty = true;
     return state;
   }
-  if (mark != kApplicationId || db.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'meta'") == 0) return not_ours(path);
+  if (mark != kApplicationId || db.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'meta'") == 0)
+    return not_ours(path);
   state.version = static_cast<int>(db.integer("SELECT value FROM meta WHERE name = 'schema_version'"));
   state.min_binary = static_cast<int>(db.integer("SELECT value FROM meta WHERE name = 'min_binary'"));
   return state;
@@ -68,8 +70,9 @@ Result<SchemaState> read_schema(Connection& db, const std::string& path) {
 Result<void> check_schema(const SchemaState& state, int known, const std::string& path) {
   if (state.min_binary <= known) return {};
   return make_error(ErrorCode::SchemaTooNew, "sqlite:" + path + " has schema " + std::to_string(state.version) +
-                                                 ", which needs a binary of schema " + std::to_string(state.min_binary) +
-                                                 " or newer; this one knows " + std::to_string(known) +
+                                                 ", which needs a binary of schema " +
+                                                 std::to_string(state.min_binary) + " or newer; this one knows " +
+                                                 std::to_string(known) +
                                                  ": install the newer semel, nothing was changed");
 }
 

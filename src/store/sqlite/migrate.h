@@ -1,7 +1,7 @@
 // The schema of a file: recognised, created, brought up to date. Forward only.
 //
-// Each migration is one transaction that also writes meta.schema_version: a crash leaves the step done or not begun, and
-// the next open goes on from there.
+// Each migration is one transaction that also writes meta.schema_version: a crash leaves the step done or not begun,
+// and the next open goes on from there.
 #pragma once
 
 #include <span>

@@ -20,7 +20,7 @@ constexpr int kSafeCheckpointVersion = 3051003;
 
 bool is_network_disk(const std::string& folder) {
   constexpr long kNfs = 0x6969, kSmb = 0x517b, kCifs = 0xff534d42, kSmb2 = 0xfe534d42;
-  struct statfs info {};
+  struct statfs info{};
   if (statfs(folder.c_str(), &info) != 0) return false;
   const auto type = static_cast<long>(info.f_type) & 0xffffffffL;
   return type == kNfs || type == kSmb || type == kCifs || type == kSmb2;
@@ -29,25 +29,31 @@ bool is_network_disk(const std::string& folder) {
 Result<void> check_place(const SqliteOptions& options) {
   const std::string& path = options.path;
   if (path.empty()) return make_error(ErrorCode::InvalidArgument, "sqlite: the path is empty; write sqlite:semel.db");
-  if (path.find('\0') != std::string::npos) return make_error(ErrorCode::InvalidArgument, "sqlite: the path contains a NUL byte");
+  if (path.find('\0') != std::string::npos)
+    return make_error(ErrorCode::InvalidArgument, "sqlite: the path contains a NUL byte");
   std::error_code ignored;
   const std::string parent = fs::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;
   const std::string named = base::printable(folder, 300);
   if (!fs::is_directory(folder, ignored)) {
-    return make_error(ErrorCode::StoreNotFound, "sqlite:" + path + ": the folder " + named + " does not exist; create it first");
+    return make_error(ErrorCode::StoreNotFound,
+                      "sqlite:" + path + ": the folder " + named + " does not exist; create it first");
   }
-  if (fs::is_directory(path, ignored)) return make_error(ErrorCode::InvalidArgument, "sqlite:" + path + " is a folder; name a file in it");
+  if (fs::is_directory(path, ignored))
+    return make_error(ErrorCode::InvalidArgument, "sqlite:" + path + " is a folder; name a file in it");
   const bool exists = fs::exists(path, ignored);
   if (options.read_only) {
-    if (!exists) return make_error(ErrorCode::StoreNotFound, "sqlite:" + path + " does not exist; a writing command creates it");
+    if (!exists)
+      return make_error(ErrorCode::StoreNotFound, "sqlite:" + path + " does not exist; a writing command creates it");
     return {};
   }
   if (access(folder.c_str(), W_OK) != 0 || (exists && access(path.c_str(), W_OK) != 0)) {
-    return make_error(ErrorCode::StoreReadOnly, "sqlite:" + path + " cannot be written; the file and its folder must be writable");
+    return make_error(ErrorCode::StoreReadOnly,
+                      "sqlite:" + path + " cannot be written; the file and its folder must be writable");
   }
   if (is_network_disk(folder)) {
-    return make_error(ErrorCode::Unsupported, "sqlite:" + path + " is on a network disk, where locks cannot be trusted; use a local disk");
+    return make_error(ErrorCode::Unsupported,
+                      "sqlite:" + path + " is on a network disk, where locks cannot be trusted; use a local disk");
   }
   return {};
 }
@@ -56,8 +62,9 @@ void prepare_writer(Connection& db, const SqliteOptions& options) {
   // Strangers (a shell, a backup) may hold a lock for a moment.
   constexpr int kBusyMilliseconds = 5000;
   db.wait_for_locks(kBusyMilliseconds);
-  db.execute("PRAGMA page_size = 4096; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;"
-             "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF");
+  db.execute(
+      "PRAGMA page_size = 4096; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;"
+      "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF");
   if (const std::string mode = db.text("PRAGMA journal_mode = WAL"); mode != "wal") {
     throw SqliteFailure{0, "the file system does not support WAL; journal mode stays " + mode};
   }
@@ -79,8 +86,9 @@ Result<std::unique_ptr<Store>> open_reader(const SqliteOptions& options) {
   const int known = schema_steps().back().number;
   if (auto fits = check_schema(*state, known, options.path); !fits) return fits.error();
   if (state->version < known) {
-    return make_error(ErrorCode::SchemaTooOld, "sqlite:" + options.path + " has schema " + std::to_string(state->version) +
-                                                   ", this binary needs " + std::to_string(known) +
+    return make_error(ErrorCode::SchemaTooOld, "sqlite:" + options.path + " has schema " +
+                                                   std::to_string(state->version) + ", this binary needs " +
+                                                   std::to_string(known) +
                                                    "; open it once for writing (semel migrate)");
   }
   return std::unique_ptr<Store>(std::make_unique<SqliteStore>(options, nullptr, std::nullopt));
@@ -100,7 +108,8 @@ Result<std::unique_ptr<Store>> open_writer(const SqliteOptions& options, base::L
   }
   if (library_version_number() < kSafeCheckpointVersion) {
     log.write(base::LogLevel::warn,
-              "this SQLite can damage a file when two connections checkpoint it; semel never does, other programs must not write it",
+              "this SQLite can damage a file when two connections checkpoint it; semel never does, other programs must "
+              "not write it",
               {{"sqlite", std::string(library_version())}, {"fixed_in", "3.51.3"}});
   }
   auto db = std::make_unique<Connection>(options.path, Access::create, options.vfs);

@@ -63,7 +63,8 @@ TEST(SqliteOpen, ASecondWriterIsRefusedAndToldWhoOwnsTheFile) {
   const auto second = open_sqlite(options);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, ErrorCode::StoreBusy);
-  EXPECT_NE(second.error().message.find("pid " + std::to_string(getpid())), std::string::npos) << second.error().message;
+  EXPECT_NE(second.error().message.find("pid " + std::to_string(getpid())), std::string::npos)
+      << second.error().message;
   EXPECT_NE(second.error().message.find("http 127.0.0.1:7300"), std::string::npos);
 
   options.read_only = true;
@@ -95,7 +96,9 @@ TEST(SqliteOpen, ASecondWriterGetsTheFileWhenTheOwnerLeavesInTime) {
 // X11
 TEST(SqliteSchema, AFileOfTheFutureIsRefusedUnchanged) {
   SqliteOptions options = testing::temp_sqlite_options();
-  { Harness h(options); }
+  {
+    Harness h(options);
+  }
   Connection(options.path, Access::read_write, "").execute("UPDATE meta SET value = 99; PRAGMA wal_checkpoint");
   EXPECT_EQ(refusal(options, options.path), ErrorCode::SchemaTooNew);
   options.read_only = true;
@@ -105,7 +108,9 @@ TEST(SqliteSchema, AFileOfTheFutureIsRefusedUnchanged) {
 // X11: expand, then contract: a newer schema that still suits older binaries does not lock them out.
 TEST(SqliteSchema, ANewerSchemaThatAllowsThisBinaryIsUsed) {
   const SqliteOptions options = testing::temp_sqlite_options();
-  { Harness h(options); }
+  {
+    Harness h(options);
+  }
   Connection(options.path, Access::read_write, "").execute("UPDATE meta SET value = 99 WHERE name = 'schema_version'");
   Harness h(options);
   h.enqueue("a");
@@ -113,7 +118,8 @@ TEST(SqliteSchema, ANewerSchemaThatAllowsThisBinaryIsUsed) {
 
 std::vector<SchemaStep> steps_with_a_second() {
   std::vector<SchemaStep> steps(schema_steps().begin(), schema_steps().end());
-  steps.push_back({static_cast<int>(steps.size()) + 1, "second", "ALTER TABLE tenant ADD COLUMN note TEXT; UPDATE tenant SET note = 'x'"});
+  steps.push_back({static_cast<int>(steps.size()) + 1, "second",
+                   "ALTER TABLE tenant ADD COLUMN note TEXT; UPDATE tenant SET note = 'x'"});
   return steps;
 }
 
@@ -126,7 +132,8 @@ TEST(SqliteSchema, ACrashInAMigrationIsResumed) {
   }
   const auto steps = steps_with_a_second();
   const std::string copy = options.path + ".before-" + std::to_string(steps.size());
-  for (const char* point : {"sqlite.migrate.before_backup", "sqlite.migrate.after_backup", "sqlite.migrate.before_commit"}) {
+  for (const char* point :
+       {"sqlite.migrate.before_backup", "sqlite.migrate.after_backup", "sqlite.migrate.before_commit"}) {
     base::set_failpoint_hook([&](std::string_view name) {
       if (name == point) throw std::runtime_error("crash");
     });
@@ -148,7 +155,9 @@ TEST(SqliteSchema, ACrashInAMigrationIsResumed) {
 
 TEST(SqliteSchema, AnOlderFileIsNotForReadersUntilItIsMigrated) {
   SqliteOptions options = testing::temp_sqlite_options();
-  { Harness h(options); }
+  {
+    Harness h(options);
+  }
   Connection(options.path, Access::read_write, "").execute("UPDATE meta SET value = 0 WHERE name = 'schema_version'");
   options.read_only = true;
   EXPECT_EQ(refusal(options, options.path), ErrorCode::SchemaTooOld);

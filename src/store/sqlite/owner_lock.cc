@@ -15,7 +15,7 @@ namespace semel::store::sqlite {
 namespace {
 
 bool try_lock(int file) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   return fcntl(file, F_OFD_SETLK, &lock) == 0;
@@ -36,7 +36,8 @@ void write_text(int file, const std::string& text) {
 Error busy(const std::string& database, std::string owner) {
   while (!owner.empty() && owner.back() == '\n') owner.pop_back();
   if (owner.empty()) owner = "unknown";
-  return make_error(ErrorCode::StoreBusy, "sqlite:" + database + " is owned by another process (" + base::printable(owner, 400) +
+  return make_error(ErrorCode::StoreBusy, "sqlite:" + database + " is owned by another process (" +
+                                              base::printable(owner, 400) +
                                               "); reach that process, or stop it and repeat");
 }
 
@@ -46,13 +47,15 @@ Result<OwnerLock> OwnerLock::take(const std::string& database, const std::string
   const std::string path = database + "-owner";
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0) {
-    const auto code = errno == EACCES || errno == EROFS || errno == EPERM ? ErrorCode::StoreReadOnly : ErrorCode::StoreUnavailable;
+    const auto code =
+        errno == EACCES || errno == EROFS || errno == EPERM ? ErrorCode::StoreReadOnly : ErrorCode::StoreUnavailable;
     return make_error(code, path + ": " + std::strerror(errno) + "; the store's folder must be writable");
   }
   const std::int64_t give_up = base::steady_micros() + wait.count();
   while (!try_lock(file)) {
     if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
-      Error error = make_error(ErrorCode::Unsupported, path + ": cannot be locked (" + std::strerror(errno) + "); use a local disk");
+      Error error = make_error(ErrorCode::Unsupported,
+                               path + ": cannot be locked (" + std::strerror(errno) + "); use a local disk");
       close(file);
       return error;
     }

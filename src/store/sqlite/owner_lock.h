@@ -1,4 +1,5 @@
-// One writing process per file. The lock is the kernel's (it ends with the process); the text in the file says who holds it.
+// One writing process per file. The lock is the kernel's (it ends with the process); the text in the file says who
+// holds it.
 #pragma once
 
 #include <string>

@@ -33,8 +33,9 @@ std::unique_ptr<Connection> Readers::open() {
   connection->never_checkpoint();
   constexpr int kBusyMilliseconds = 1000;
   connection->wait_for_locks(kBusyMilliseconds);
-  connection->execute("PRAGMA query_only = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
-                      "PRAGMA cell_size_check = ON");
+  connection->execute(
+      "PRAGMA query_only = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
+      "PRAGMA cell_size_check = ON");
   connection->execute(("PRAGMA cache_size = -" + std::to_string(cache_kib_)).c_str());
   return connection;
 }

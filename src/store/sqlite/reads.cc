@@ -32,7 +32,9 @@ ExecutionView read_view(const Statement& from) {
 }
 
 ExecutionView read_listed(const Statement& from) {
-  ExecutionView view{read_execution(from), {}, std::string(from.bytes(kExecutionColumns)),
+  ExecutionView view{read_execution(from),
+                     {},
+                     std::string(from.bytes(kExecutionColumns)),
                      std::string(from.bytes(kExecutionColumns + 1))};
   view.payload.execution = view.execution.id;
   return view;
@@ -50,7 +52,8 @@ bool only_bad_ends(const std::vector<Status>& statuses) {
 
 Result<std::optional<core::TenantId>> SqliteStore::tenant_find(std::string_view name) {
   return reading([&](Connection& db) {
-    return one_row(db.prepared("tenant_find").bind(name), [](const Statement& s) { return static_cast<core::TenantId>(s.integer(0)); });
+    return one_row(db.prepared("tenant_find").bind(name),
+                   [](const Statement& s) { return static_cast<core::TenantId>(s.integer(0)); });
   });
 }
 
@@ -76,7 +79,8 @@ Result<LaneStats> SqliteStore::lane_stats(core::LaneId lane) {
     return LaneStats{std::move(*row), count("ready_count"), count("blocked_count")};
   });
   if (!stats) return stats.error();
-  if (!*stats) return make_error(ErrorCode::QueueNotFound, "no queue has the number " + std::to_string(static_cast<int>(lane)));
+  if (!*stats)
+    return make_error(ErrorCode::QueueNotFound, "no queue has the number " + std::to_string(static_cast<int>(lane)));
   return **stats;
 }
 
@@ -84,7 +88,8 @@ Result<std::optional<ExecutionView>> SqliteStore::execution_get(core::TenantId t
   return reading([&](Connection& db) { return one_row(db.prepared("execution_view").bind(id, tenant), read_view); });
 }
 
-Result<std::optional<ExecutionView>> SqliteStore::execution_find(core::TenantId tenant, core::Space space, std::string_view key) {
+Result<std::optional<ExecutionView>> SqliteStore::execution_find(core::TenantId tenant, core::Space space,
+                                                                 std::string_view key) {
   return reading([&](Connection& db) {
     return one_row(db.prepared("execution_view_of_identity").bind(tenant, space, key), read_view);
   });
@@ -98,8 +103,8 @@ Result<std::vector<ExecutionView>> SqliteStore::execution_list(const ExecutionFi
   if (filter.before) before = *filter.before;
   return reading([&](Connection& db) {
     Statement& list = db.prepared(only_bad_ends(filter.statuses) ? "execution_list_attention" : "execution_list");
-    list.bind(filter.tenant, before, filter.kind, statuses, filter.queue, filter.name, filter.identity, filter.created_before,
-              filter.limit);
+    list.bind(filter.tenant, before, filter.kind, statuses, filter.queue, filter.name, filter.identity,
+              filter.created_before, filter.limit);
     return all_rows(list, read_listed);
   });
 }
@@ -108,7 +113,8 @@ Result<Whereabouts> SqliteStore::execution_whereabouts(const core::Execution& e)
   if (e.status != Status::queued) return Whereabouts::nowhere;
   return reading([&](Connection& db) {
     if (any_row(db.prepared("ready_find").bind(e.lane, e.priority, e.scheduled_at, e.id))) return Whereabouts::ready;
-    if (any_row(db.prepared("timer_find").bind(e.scheduled_at, core::TimerKind::due, e.id, 0))) return Whereabouts::timer;
+    if (any_row(db.prepared("timer_find").bind(e.scheduled_at, core::TimerKind::due, e.id, 0)))
+      return Whereabouts::timer;
     if (e.concurrency_key &&
         any_row(db.prepared("blocked_find").bind(e.lane, *e.concurrency_key, e.priority, e.scheduled_at, e.id))) {
       return Whereabouts::blocked;
@@ -122,11 +128,15 @@ Result<std::optional<core::Attention>> SqliteStore::attention_get(ExecutionId id
 }
 
 Result<std::optional<core::Identity>> SqliteStore::key_get(core::TenantId tenant, std::string_view key) {
-  return reading([&](Connection& db) { return one_row(db.prepared("identity_get").bind(tenant, core::Space::key, key), read_identity); });
+  return reading([&](Connection& db) {
+    return one_row(db.prepared("identity_get").bind(tenant, core::Space::key, key), read_identity);
+  });
 }
 
-Result<std::vector<core::Identity>> SqliteStore::key_list(core::TenantId tenant, std::string_view after, std::int32_t limit) {
-  return reading([&](Connection& db) { return all_rows(db.prepared("key_list").bind(tenant, after, limit), read_identity); });
+Result<std::vector<core::Identity>> SqliteStore::key_list(core::TenantId tenant, std::string_view after,
+                                                          std::int32_t limit) {
+  return reading(
+      [&](Connection& db) { return all_rows(db.prepared("key_list").bind(tenant, after, limit), read_identity); });
 }
 
 Result<std::optional<LedgerView>> SqliteStore::ledger_get(const core::IdentityKey& id) {

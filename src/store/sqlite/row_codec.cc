@@ -50,8 +50,9 @@ void bind_execution_update(Statement& to, const core::Execution& row, std::int32
 
 core::Execution read_execution(const Statement& from, int column) {
   core::Execution e;
-  Columns(from, column)(e.id, e.tenant, e.lane, e.kind, e.name, e.identity, e.priority, e.max_attempts, e.attempt_timeout)(
-      e.concurrency_key, e.idempotency_key, e.idempotency_key_ttl_seconds, e.fingerprint, e.previous, e.parent_run)(
+  Columns(from, column)(e.id, e.tenant, e.lane, e.kind, e.name, e.identity, e.priority, e.max_attempts,
+                        e.attempt_timeout)(e.concurrency_key, e.idempotency_key, e.idempotency_key_ttl_seconds,
+                                           e.fingerprint, e.previous, e.parent_run)(
       e.parent_workflow_id, e.group, e.created_at, e.timeout_at, e.status, e.version, e.attempt, e.flags, e.last_end)(
       e.close_reason, e.suspend_reason, e.scheduled_at, e.started_at, e.completed_at, e.cancel_requested_at)(
       e.lease_expires_at, e.session, e.worker, e.next, e.result, e.error, e.progress);
@@ -69,8 +70,8 @@ core::Payload read_payload(const Statement& from, int column) {
 }
 
 void bind_identity(Statement& to, const core::Identity& row) {
-  to.bind(row.id.tenant, row.id.space, row.id.key, row.target, row.target_kind, row.tombstone, row.fingerprint, row.expires_at,
-          row.revision);
+  to.bind(row.id.tenant, row.id.space, row.id.key, row.target, row.target_kind, row.tombstone, row.fingerprint,
+          row.expires_at, row.revision);
 }
 
 core::Identity read_identity(const Statement& from) {

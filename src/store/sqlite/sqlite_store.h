@@ -1,11 +1,12 @@
 // The SQLite store: one file, one writing owner, any number of readers.
 //
-// WAL with synchronous=FULL: once apply() answered `committed`, the batch survives a power cut. The owner holds a lock file
-// beside the database; a second writer waits, then is refused and told who owns it. Readers never block the writer and the
-// writer never blocks them.
+// WAL with synchronous=FULL: once apply() answered `committed`, the batch survives a power cut. The owner holds a lock
+// file beside the database; a second writer waits, then is refused and told who owns it. Readers never block the writer
+// and the writer never blocks them.
 //
-// Files: PATH, PATH-wal and PATH-shm (SQLite's own: copying PATH alone while it is open loses commits, use sqlite_backup),
-// PATH-owner (who writes), PATH-ballast (space given up when the disk is full, so that retention can still delete).
+// Files: PATH, PATH-wal and PATH-shm (SQLite's own: copying PATH alone while it is open loses commits, use
+// sqlite_backup), PATH-owner (who writes), PATH-ballast (space given up when the disk is full, so that retention can
+// still delete).
 #pragma once
 
 #include <chrono>
@@ -26,31 +27,32 @@ namespace semel::store::sqlite {
 
 struct SqliteOptions {
   std::string path;
-  bool read_only = false;              // no owner lock, apply() is refused
-  std::string reach;                   // how to reach this process ("http 127.0.0.1:7300"); told to a refused writer
+  bool read_only = false;  // no owner lock, apply() is refused
+  std::string reach;       // how to reach this process ("http 127.0.0.1:7300"); told to a refused writer
   Duration owner_wait = std::chrono::seconds(5);
-  Duration read_limit = std::chrono::seconds(5);  // a reader held open would keep the WAL from shrinking
-  std::int32_t readers = 4;            // read-only connections kept open; opened as needed
-  std::int32_t cache_kib = 16 * 1024;  // page cache of the writer; readers take an eighth each
-  std::int32_t checkpoint_frames = 4000;               // 4 KiB each
-  std::int64_t wal_limit_bytes = 64 * 1024 * 1024;     // above: alarm, and the WAL file is cut back
-  std::int64_t ballast_bytes = 4 * 1024 * 1024;        // 0: no ballast
-  bool batch_marks = false;            // see SqliteTables
-  std::string vfs;                     // a registered SQLite VFS; empty: the system's
-  base::LogSink* log = nullptr;        // must outlive the store
-  base::Clock* clock = nullptr;        // none: wall time at open, carried on monotonically; must outlive the store
+  Duration read_limit = std::chrono::seconds(5);    // a reader held open would keep the WAL from shrinking
+  std::int32_t readers = 4;                         // read-only connections kept open; opened as needed
+  std::int32_t cache_kib = 16 * 1024;               // page cache of the writer; readers take an eighth each
+  std::int32_t checkpoint_frames = 4000;            // 4 KiB each
+  std::int64_t wal_limit_bytes = 64 * 1024 * 1024;  // above: alarm, and the WAL file is cut back
+  std::int64_t ballast_bytes = 4 * 1024 * 1024;     // 0: no ballast
+  bool batch_marks = false;                         // see SqliteTables
+  std::string vfs;                                  // a registered SQLite VFS; empty: the system's
+  base::LogSink* log = nullptr;                     // must outlive the store
+  base::Clock* clock = nullptr;  // none: wall time at open, carried on monotonically; must outlive the store
 };
 
 // Opens or creates the file, brings its schema up to date (after a backup copy beside it) and takes the owner lock.
 //
 // StoreNotFound: the folder does not exist, or read_only and no file. StoreReadOnly: not writable. StoreBusy: another
-// process owns it. SchemaTooNew / SchemaTooOld: made by a newer binary / read_only and not migrated. StoreCorrupt: damaged, or
-// not a Semel store.
+// process owns it. SchemaTooNew / SchemaTooOld: made by a newer binary / read_only and not migrated. StoreCorrupt:
+// damaged, or not a Semel store.
 Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options);
 
 // Copies a store, live or not, into a new file; the copy is complete and synced, or absent.
 Result<void> sqlite_backup(const std::string& from, const std::string& to);
-// Replaces the store at `to` by the backup `from`. Needs to own `to`; the backup is checked before anything is replaced.
+// Replaces the store at `to` by the backup `from`. Needs to own `to`; the backup is checked before anything is
+// replaced.
 Result<void> sqlite_restore(const std::string& from, const std::string& to);
 
 }  // namespace semel::store::sqlite

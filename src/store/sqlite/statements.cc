@@ -16,7 +16,8 @@ void split(std::string_view text, std::unordered_map<std::string_view, std::stri
     const std::size_t line_end = text.find('\n', at);
     const std::string_view name = text.substr(at + kMark.size(), line_end - at - kMark.size());
     const std::size_t next = text.find(kMark, line_end);
-    const bool fresh = out.emplace(name, text.substr(line_end, next == std::string_view::npos ? next : next - line_end)).second;
+    const bool fresh =
+        out.emplace(name, text.substr(line_end, next == std::string_view::npos ? next : next - line_end)).second;
     if (!fresh) throw std::logic_error("two statements named " + std::string(name));
     at = next;
   }

@@ -8,24 +8,29 @@ namespace semel::store::sqlite {
 namespace {
 
 bool frees_space(const core::Operation& operation) {
-  return std::holds_alternative<core::RetentionSweep>(operation) || std::holds_alternative<core::KeysExpire>(operation) ||
-         std::holds_alternative<core::LeaseForget>(operation) || std::holds_alternative<core::ExecutionDiscard>(operation);
+  return std::holds_alternative<core::RetentionSweep>(operation) ||
+         std::holds_alternative<core::KeysExpire>(operation) || std::holds_alternative<core::LeaseForget>(operation) ||
+         std::holds_alternative<core::ExecutionDiscard>(operation);
 }
 
 }  // namespace
 
-SqliteStore::SqliteStore(const SqliteOptions& options, std::unique_ptr<Connection> writer, std::optional<OwnerLock> owner)
+SqliteStore::SqliteStore(const SqliteOptions& options, std::unique_ptr<Connection> writer,
+                         std::optional<OwnerLock> owner)
     : options_(options),
       log_(options.log != nullptr ? *options.log : base::null_log()),
       clock_(options.clock != nullptr ? *options.clock : own_clock_.emplace()),
       owner_(std::move(owner)),
       writer_(std::move(writer)),
       ballast_(options.path + "-ballast", writer_ ? options.ballast_bytes : 0),
-      readers_(options.path, options.vfs, std::max(options.readers, 1), std::max(options.cache_kib / 8, 256), options.read_limit) {
+      readers_(options.path, options.vfs, std::max(options.readers, 1), std::max(options.cache_kib / 8, 256),
+               options.read_limit) {
   if (!writer_) return;
   tables_.emplace(*writer_, options.path, options.batch_marks);
   checkpoints_.emplace(*writer_, options.path, options.checkpoint_frames, options.wal_limit_bytes, log_);
-  if (!ballast_.hold()) log_.write(base::LogLevel::warn, "no room for the ballast file: the disk is nearly full", {{"store", options.path}});
+  if (!ballast_.hold())
+    log_.write(base::LogLevel::warn, "no room for the ballast file: the disk is nearly full",
+               {{"store", options.path}});
 }
 
 SqliteStore::~SqliteStore() {
@@ -42,7 +47,8 @@ SqliteStore::~SqliteStore() {
 Applied SqliteStore::apply(Batch& batch) {
   if (!writer_) {
     return {Applied::Kind::unavailable,
-            make_error(ErrorCode::StoreReadOnly, "sqlite:" + options_.path + " was opened for reading only; open it for writing")};
+            make_error(ErrorCode::StoreReadOnly,
+                       "sqlite:" + options_.path + " was opened for reading only; open it for writing")};
   }
   if (faulty_) {
     std::lock_guard lock(fault_mutex_);
@@ -60,7 +66,8 @@ Applied SqliteStore::run(Batch& batch) {
   } else if (tables_->met_full() && ballast_.wanted()) {
     in_reserve_ = true;
     log_.write(base::LogLevel::error, "the disk is full: only clean-up is accepted", {{"store", options_.path}});
-    if (std::ranges::any_of(batch.operations, [](const auto* one) { return frees_space(*one); })) return run_in_reserve(batch);
+    if (std::ranges::any_of(batch.operations, [](const auto* one) { return frees_space(*one); }))
+      return run_in_reserve(batch);
   }
   return applied;
 }
@@ -74,7 +81,8 @@ Applied SqliteStore::run_in_reserve(Batch& batch) {
     if (applied.kind == Applied::Kind::committed) tidy_up(true);
     return applied;
   }
-  Error full = make_error(ErrorCode::StoreFull, "sqlite:" + options_.path + ": the disk is full; free space and repeat, nothing was written");
+  Error full = make_error(ErrorCode::StoreFull,
+                          "sqlite:" + options_.path + ": the disk is full; free space and repeat, nothing was written");
   // One by one the operations that free space get through.
   if (std::ranges::any_of(batch.operations, frees)) return {Applied::Kind::halve, std::move(full)};
   // The room that comes back belongs to the ballast first.
@@ -89,7 +97,8 @@ Applied SqliteStore::run_in_reserve(Batch& batch) {
   return applied;
 }
 
-// The batch is durable already: a checkpoint that fails for want of space waits for better days, a broken disk is a fault.
+// The batch is durable already: a checkpoint that fails for want of space waits for better days, a broken disk is a
+// fault.
 void SqliteStore::tidy_up(bool fold_all) {
   try {
     if (fold_all) {
@@ -102,7 +111,8 @@ void SqliteStore::tidy_up(bool fold_all) {
     if (error.kind == Applied::Kind::fatal) {
       stop(error.error);
     } else {
-      log_.write(base::LogLevel::warn, "checkpoint put off", {{"store", options_.path}, {"reason", error.error.message}});
+      log_.write(base::LogLevel::warn, "checkpoint put off",
+                 {{"store", options_.path}, {"reason", error.error.message}});
     }
   }
 }

@@ -37,12 +37,14 @@ class SqliteStore final : public Store {
   Result<std::vector<core::Lane>> lane_list() override;
   Result<LaneStats> lane_stats(core::LaneId lane) override;
   Result<std::optional<ExecutionView>> execution_get(core::TenantId tenant, ExecutionId id) override;
-  Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space, std::string_view key) override;
+  Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space,
+                                                      std::string_view key) override;
   Result<std::vector<ExecutionView>> execution_list(const ExecutionFilter& filter) override;
   Result<Whereabouts> execution_whereabouts(const core::Execution& execution) override;
   Result<std::optional<core::Attention>> attention_get(ExecutionId id) override;
   Result<std::optional<core::Identity>> key_get(core::TenantId tenant, std::string_view key) override;
-  Result<std::vector<core::Identity>> key_list(core::TenantId tenant, std::string_view after, std::int32_t limit) override;
+  Result<std::vector<core::Identity>> key_list(core::TenantId tenant, std::string_view after,
+                                               std::int32_t limit) override;
   Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) override;
   Result<std::optional<core::Session>> session_get(SessionId id) override;
   Result<std::vector<ReadyLane>> ready_lanes() override;

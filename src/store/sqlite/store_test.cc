@@ -115,13 +115,15 @@ TEST(SqliteStore, HotStatementsUseTheirKeys) {
   Connection db(options.path, Access::read_only, "");
   for (const auto& [name, text] : all_statements()) {
     if (name.starts_with("verify_") || name.ends_with("_list") || name == "session_over" || name == "lease_expired" ||
-        name == "batch_mark_prune" || name == "timer_next" || name == "ready_lanes" || name == "ledger_notes" || name == "execution_list_attention") {
+        name == "batch_mark_prune" || name == "timer_next" || name == "ready_lanes" || name == "ledger_notes" ||
+        name == "execution_list_attention") {
       continue;
     }
     Statement plan(db.raw(), "EXPLAIN QUERY PLAN " + std::string(text));
     while (plan.step()) {
       const std::string line(plan.bytes(3));
-      EXPECT_FALSE(line.starts_with("SCAN") && !line.ends_with("holder") && line.find("(subquery") == std::string::npos) << name << ": " << line;
+      EXPECT_FALSE(line.starts_with("SCAN") && !line.ends_with("holder") && line.find("(subquery") == std::string::npos)
+          << name << ": " << line;
       EXPECT_EQ(line.find("TEMP B-TREE"), std::string::npos) << name << ": " << line;
     }
   }
@@ -132,7 +134,8 @@ TEST(SqliteStore, TheViewPrintsWords) {
   Harness h(options);
   h.enqueue("order-1");
   Connection db(options.path, Access::read_only, "");
-  EXPECT_EQ(db.text("SELECT status || ' ' || kind || ' ' || queue || ' ' || task_id FROM executions"), "queued task default order-1");
+  EXPECT_EQ(db.text("SELECT status || ' ' || kind || ' ' || queue || ' ' || task_id FROM executions"),
+            "queued task default order-1");
 }
 
 TEST(SqliteStore, BatchesThatChangeNothingDoNotTouchTheFile) {

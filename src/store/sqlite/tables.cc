@@ -56,8 +56,9 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
   for (std::size_t i = 0; i < taken.size(); ++i) {
     core::Execution& e = taken[i].execution;
     if (e.status != Status::queued) {
-      throw batch::TablesError{Applied::Kind::fatal,
-                               make_error(ErrorCode::StoreCorrupt, "execution " + e.id.to_string() + " is ready but not queued")};
+      throw batch::TablesError{
+          Applied::Kind::fatal,
+          make_error(ErrorCode::StoreCorrupt, "execution " + e.id.to_string() + " is ready but not queued")};
     }
     remove.bind(take.lane, take.alone, places[i].priority, places[i].due_at, e.id).run();
     e.status = Status::claimed;
@@ -68,7 +69,8 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
     e.lease_expires_at = take.lease_expires_at;
     e.session = take.session;
     e.worker = *take.worker;
-    claim.bind(e.id, e.status, e.version, e.attempt, e.flags, e.started_at, e.lease_expires_at, e.session, e.worker).run();
+    claim.bind(e.id, e.status, e.version, e.attempt, e.flags, e.started_at, e.lease_expires_at, e.session, e.worker)
+        .run();
   }
   return taken;
 }
@@ -94,8 +96,9 @@ void SqliteTables::rollback() noexcept {
 
 void SqliteTables::expect_one(int changed, const char* what) {
   if (changed == 1) return;
-  throw batch::TablesError{Applied::Kind::halve,
-                           make_error(ErrorCode::Internal, std::string(what) + " changed under the batch that read it")};
+  throw batch::TablesError{
+      Applied::Kind::halve,
+      make_error(ErrorCode::Internal, std::string(what) + " changed under the batch that read it")};
 }
 
 }  // namespace semel::store::sqlite

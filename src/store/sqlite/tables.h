@@ -1,7 +1,7 @@
 // The three-phase batch on SQLite: prepared statements, row by row, inside one BEGIN IMMEDIATE.
 //
-// The one writer connection makes every read in the transaction a locking one. Rows are touched in ascending key order, so
-// that inserts append and page accesses stay close to each other.
+// The one writer connection makes every read in the transaction a locking one. Rows are touched in ascending key order,
+// so that inserts append and page accesses stay close to each other.
 #pragma once
 
 #include <string>

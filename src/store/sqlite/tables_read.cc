@@ -46,7 +46,8 @@ void SqliteTables::read_by_key(const core::Needs& needs, core::RowCache& cache) 
   Statement& payload = db_.prepared("payload_get");
   for (const auto& id : needs.payloads) cache.payloads.load(id, one_row(payload.bind(id), kPayload));
   for (const auto& id : needs.groups) cache.groups.load(id, one_row(db_.prepared("group_get").bind(id), read_group));
-  for (const auto& id : needs.sessions) cache.sessions.load(id, one_row(db_.prepared("session_get").bind(id), read_session));
+  for (const auto& id : needs.sessions)
+    cache.sessions.load(id, one_row(db_.prepared("session_get").bind(id), read_session));
   Statement& lease = db_.prepared("lease_get");
   for (const auto& id : needs.leases) cache.leases.load(id, one_row(lease.bind(id), read_lease));
   Statement& attention = db_.prepared("attention_get");
@@ -115,14 +116,16 @@ void SqliteTables::read_expired(const core::Needs& needs, core::RowCache& cache,
       expired.reset();
     }
     auto& over = cache.sessions_over.emplace();
-    for (core::Session& session : all_rows(db_.prepared("session_over").bind(now, needs.leases_expired), read_session)) {
+    for (core::Session& session :
+         all_rows(db_.prepared("session_over").bind(now, needs.leases_expired), read_session)) {
       over.push_back(session.id);
       cache.sessions.load(session.id, std::move(session));
     }
   }
   if (needs.keys_expired > 0) {
     auto& keys = cache.keys_expired.emplace();
-    for (core::Identity& row : all_rows(db_.prepared("identity_expired").bind(now, needs.keys_expired), read_identity)) {
+    for (core::Identity& row :
+         all_rows(db_.prepared("identity_expired").bind(now, needs.keys_expired), read_identity)) {
       keys.push_back(row.id);
       cache.identities.load(row.id, row);
     }
@@ -130,7 +133,8 @@ void SqliteTables::read_expired(const core::Needs& needs, core::RowCache& cache,
   if (needs.retention) {
     auto& ids = cache.retention.emplace();
     const core::RetentionScan& scan = *needs.retention;
-    for (auto& row : all_rows(db_.prepared("execution_retention").bind(scan.after, scan.before, scan.limit), kExecution)) {
+    for (auto& row :
+         all_rows(db_.prepared("execution_retention").bind(scan.after, scan.before, scan.limit), kExecution)) {
       ids.push_back(row.id);
       cache.executions.load(row.id, std::move(row));
     }

@@ -101,15 +101,15 @@ void SqliteTables::write_executions(const core::RowCache& cache) {
 }
 
 void SqliteTables::write_waiting(const core::RowCache& cache) {
-  write_presence(cache.ready, db_.prepared("ready_add"), db_.prepared("ready_remove"), [](Statement& to, const auto& row) {
-    to.bind(row.lane, row.alone, row.priority, row.due_at, row.execution);
-  });
-  write_presence(cache.timers, db_.prepared("timer_add"), db_.prepared("timer_remove"), [](Statement& to, const auto& row) {
-    to.bind(row.due_at, row.kind, row.execution, row.version);
-  });
-  write_presence(cache.blocked, db_.prepared("blocked_add"), db_.prepared("blocked_remove"), [](Statement& to, const auto& row) {
-    to.bind(row.lane, row.concurrency_key, row.priority, row.due_at, row.execution);
-  });
+  write_presence(
+      cache.ready, db_.prepared("ready_add"), db_.prepared("ready_remove"),
+      [](Statement& to, const auto& row) { to.bind(row.lane, row.alone, row.priority, row.due_at, row.execution); });
+  write_presence(cache.timers, db_.prepared("timer_add"), db_.prepared("timer_remove"),
+                 [](Statement& to, const auto& row) { to.bind(row.due_at, row.kind, row.execution, row.version); });
+  write_presence(cache.blocked, db_.prepared("blocked_add"), db_.prepared("blocked_remove"),
+                 [](Statement& to, const auto& row) {
+                   to.bind(row.lane, row.concurrency_key, row.priority, row.due_at, row.execution);
+                 });
 }
 
 void SqliteTables::write_limits(const core::RowCache& cache) {
@@ -167,14 +167,16 @@ void SqliteTables::write_ledger(const core::RowCache& cache) {
 
     std::map<core::LedgerRule, std::int64_t> counts;
     for (const core::LedgerNote* note : notes) ++counts[note->rule];
-    for (const auto& [rule, count] : counts) db_.prepared("ledger_count").bind(id.tenant, id.space, id.key, rule, count).run();
+    for (const auto& [rule, count] : counts)
+      db_.prepared("ledger_count").bind(id.tenant, id.space, id.key, rule, count).run();
 
     const std::size_t first = notes.size() > core::kLedgerRecent ? notes.size() - core::kLedgerRecent : 0;
     for (std::size_t i = first; i < notes.size(); ++i) {
       const std::int64_t number = before + static_cast<std::int64_t>(i);
       const core::LedgerNote& note = *notes[i];
       Statement& put = db_.prepared("ledger_note_put");
-      put.bind(id.tenant, id.space, id.key, number % core::kLedgerRecent, number, note.rule, note.at, note.winner).run();
+      put.bind(id.tenant, id.space, id.key, number % core::kLedgerRecent, number, note.rule, note.at, note.winner)
+          .run();
     }
   }
 }

@@ -51,7 +51,8 @@ void check_leases(Connection& db, std::vector<std::string>& out) {
   std::map<ExecutionId, std::vector<std::int32_t>> recorded;
   Statement leases(db.raw(), "SELECT * FROM lease");
   while (leases.step()) {
-    for (const core::LeasedExecution& one : read_lease(leases).executions) recorded[one.execution].push_back(one.version);
+    for (const core::LeasedExecution& one : read_lease(leases).executions)
+      recorded[one.execution].push_back(one.version);
   }
   Statement& holders = db.prepared("verify_holders");
   while (holders.step()) {
@@ -114,8 +115,12 @@ Result<std::string> SqliteStore::snapshot() {
       [](Connection& db) {
         const ReadTransaction snapshot(db);
         std::vector<std::string> out;
-        print_table(db, "SELECT id, name FROM tenant",
-                    [](const Statement& r) { return to_line(core::TenantId{static_cast<std::int32_t>(r.integer(0))}, r.bytes(1)); }, out);
+        print_table(
+            db, "SELECT id, name FROM tenant",
+            [](const Statement& r) {
+              return to_line(core::TenantId{static_cast<std::int32_t>(r.integer(0))}, r.bytes(1));
+            },
+            out);
         print_table(db, "SELECT * FROM lane", [](const Statement& r) { return to_line(read_lane(r)); }, out);
         print_table(db, "SELECT * FROM identity", [](const Statement& r) { return to_line(read_identity(r)); }, out);
         print_table(db, "SELECT * FROM execution", [](const Statement& r) { return to_line(read_execution(r)); }, out);
