@@ -1,6 +1,9 @@
 #include "tests/crash/kill_loop.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <sstream>
 
@@ -95,11 +98,13 @@ class Loop {
           (void)other->process->read_lines(0, [&](const std::string& line) { hear(*other, line); });
     }
     if (open && !child.ready) violation("a child did not open its store");
-    if (!open && child.failpoint.empty()) violation("a child ended by itself");
-    child.process->kill_and_drain([&](const std::string& line) { hear(child, line); });
+    const int status = child.process->kill_and_drain([&](const std::string& line) { hear(child, line); });
     report_.kills += 1;
     if (!child.enqueuing.empty() || !child.completing.empty()) report_.kills_in_flight += 1;
-    if (!open && !child.failpoint.empty()) report_.killed_at[child.failpoint] += 1;
+    const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    if (!killed || (!open && child.failpoint.empty()))
+      violation("a child ended by itself, status " + std::to_string(status));
+    if (killed && !open && !child.failpoint.empty()) report_.killed_at[child.failpoint] += 1;
   }
 
   std::int64_t life_of(const Child& child) {

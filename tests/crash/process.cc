@@ -115,11 +115,11 @@ std::string Process::expect_line(const std::string& prefix, int seconds) {
   }
 }
 
-void Process::kill_and_drain(const OnLine& on_line) {
+int Process::kill_and_drain(const OnLine& on_line) {
   ::kill(pid_, SIGKILL);
   while (read_lines(2'000'000, on_line)) {
   }
-  wait();
+  return wait();
 }
 
 int Process::wait() {

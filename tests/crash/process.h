@@ -32,8 +32,8 @@ class Process {
   bool read_lines(long micros, const OnLine& on_line);
   // Reads until a line that begins with `prefix`, and returns it; throws when the child ends or `seconds` pass.
   std::string expect_line(const std::string& prefix, int seconds = 60);
-  // SIGKILL, reap, and hand over what was still in the pipe.
-  void kill_and_drain(const OnLine& on_line);
+  // SIGKILL, reap, and hand over what was still in the pipe. Answers as wait: how it ended, by us or before.
+  int kill_and_drain(const OnLine& on_line);
   // Waits for the end; exit status as of waitpid.
   int wait();
 
