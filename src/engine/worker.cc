@@ -19,6 +19,9 @@ constexpr double kMaxAheadBytes = 16 << 20;
 constexpr Duration kAlonePatience{1'000'000};
 constexpr Duration kAloneHoldBack{2'000'000};
 constexpr Duration kAloneRest{10'000'000};
+// A worker that died leaves many such tasks, nearly all innocent: they follow each other without waiting for a poll,
+// for this long, then ordinary work has its turn.
+constexpr Duration kAloneBurst{2'000'000};
 
 bool outcome_unknown(const Error& error) { return error.code == ErrorCode::UnknownCommit; }
 
@@ -141,6 +144,10 @@ void Worker::lose_session(Todo& todo) {
     forget(*run, false);
   }
   buffer_.clear();
+  if (unknown_claim_ && !claim_resent_) {  // waits to be asked again: its session is not renewed any more
+    unknown_claim_ = nullptr;
+    claiming_ = false;
+  }
 }
 
 void Worker::session_renewed(SessionId session, core::Answer answer) {
@@ -334,8 +341,8 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
                                      lane ? lane->lane.queue : ""};
     run->claim = claim.id;
     run->session = claim.session;
-    if (gone) {
-      ++stats_.lease_lost;
+    if (gone) {  // claimed under a session that is over: given back before it expires
+      todo.release.push_back(std::move(run));
       continue;
     }
     runs_[run->task.execution.id] = run;
@@ -344,7 +351,10 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
       todo.release.push_back(std::move(run));
       continue;
     }
-    if (claim.alone) alone_running_ = true;
+    if (claim.alone) {
+      alone_running_ = true;
+      if (store_now() < alone_since_ + kAloneBurst) alone_lanes_.push_back(claim.lanes.front().lane);
+    }
     mean_bytes_ += 0.05 * (static_cast<double>(run->task.payload.args.size() + 256) - mean_bytes_);
     buffer_.push_back(std::move(run));
   }
