@@ -57,10 +57,13 @@ class Loop {
   // A third of the processes die at a named point, those not yet killed at first; the rest at a random moment.
   void choose_failpoint(Child& child, std::vector<std::string>& environment) {
     if (options_.failpoints.empty() || started_ % 3 != 2) return;
-    std::vector<std::string> open;
-    for (const auto& point : options_.failpoints)
+    std::vector<std::string> open, busy;
+    for (const auto& point : options_.failpoints) {
       if (!report_.killed_at.count(point)) open.push_back(point);
-    const auto& from = open.empty() ? options_.failpoints : open;
+      // The clock's are reached before the first caller has anything in flight: once each is enough.
+      if (!point.starts_with("clockwork.")) busy.push_back(point);
+    }
+    const auto& from = open.empty() ? busy : open;
     child.failpoint = from[static_cast<std::size_t>(started_ / 3) % from.size()];
     // Most points are passed with every batch; these only now and then.
     const bool rare = child.failpoint.starts_with("clockwork.") || child.failpoint.starts_with("worker.") ||
