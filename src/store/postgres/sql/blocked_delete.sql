@@ -3,8 +3,11 @@ with wanted as materialized (
   select b.ctid as place
   from unnest($1::integer[], $2::text[], $3::integer[], $4::bigint[], $5::uuid[])
     as u (lane, concurrency_key, priority, due_at, execution)
-  join semel.blocked b on b.lane = u.lane and b.concurrency_key = u.concurrency_key and b.priority = u.priority
-                      and b.due_at = u.due_at and b.execution = u.execution
+  cross join lateral (
+    select x.ctid from semel.blocked x
+    where x.lane = u.lane and x.concurrency_key = u.concurrency_key and x.priority = u.priority and x.due_at = u.due_at
+      and x.execution = u.execution
+    limit 1) b
 ), gone as (
   delete from semel.blocked
   where ctid = any (array(

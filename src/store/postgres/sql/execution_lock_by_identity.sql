@@ -3,6 +3,7 @@
 select {execution} from semel.execution e
 where e.id = any (array(
   select i.target from unnest($1::integer[], $2::smallint[], $3::text[]) as u (tenant, space, key)
-  join semel.identity i on i.tenant = u.tenant and i.space = u.space and i.key = u.key))
+  cross join lateral (
+    select target from semel.identity x where x.tenant = u.tenant and x.space = u.space and x.key = u.key limit 1) i))
 order by e.id
 for update

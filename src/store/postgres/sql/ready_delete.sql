@@ -4,8 +4,11 @@ with wanted as materialized (
   select r.ctid as place
   from unnest($1::integer[], $2::smallint[], $3::integer[], $4::bigint[], $5::uuid[])
     as u (lane, alone, priority, due_at, execution)
-  join semel.ready r on r.lane = u.lane and r.alone = u.alone and r.priority = u.priority and r.due_at = u.due_at
-                    and r.execution = u.execution
+  cross join lateral (
+    select x.ctid from semel.ready x
+    where x.lane = u.lane and x.alone = u.alone and x.priority = u.priority and x.due_at = u.due_at
+      and x.execution = u.execution
+    limit 1) r
 ), gone as (
   delete from semel.ready
   where ctid = any (array(

@@ -2,7 +2,10 @@
 with wanted as materialized (
   select t.ctid as place
   from unnest($1::bigint[], $2::smallint[], $3::uuid[], $4::integer[]) as u (due_at, kind, execution, version)
-  join semel.timer t on t.due_at = u.due_at and t.kind = u.kind and t.execution = u.execution and t.version = u.version
+  cross join lateral (
+    select x.ctid from semel.timer x
+    where x.due_at = u.due_at and x.kind = u.kind and x.execution = u.execution and x.version = u.version
+    limit 1) t
 ), gone as (
   delete from semel.timer
   where ctid = any (array(
