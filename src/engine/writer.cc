@@ -242,8 +242,9 @@ void Writer::settle(Line& line, store::Applied applied, Instant now) {
       return committed(line, now);
     case Kind::fatal:
       return stop_for_good(line, applied.error);
+    // Halves are batches of their own and would run anew what the first run may have committed.
     case Kind::halve:
-      return split(line, applied.error);
+      return line.unknown ? again(line, applied.error, now) : split(line, applied.error);
     case Kind::unknown:
       if (!line.unknown) line.unknown_since = now;
       line.unknown = line.batch.recheck = true;

@@ -168,6 +168,20 @@ TEST(Writer, UnknownCommitIsLookedUpAndAnsweredOnce) {
   EXPECT_EQ(world.count_rows(), 2u);
 }
 
+TEST(Writer, UnknownBatchIsNeverTakenApart) {
+  WriterWorld world;
+  world.lane();
+  std::vector<core::Answer> answers;
+  world.store.push(Fault::lost_after);
+  world.store.push(Fault::halve);
+  world.submit("a", answers);
+  world.submit("b", answers);
+  for (int i = 0; i < 6; ++i) world.wait(Duration{500'000});
+  ASSERT_EQ(answers.size(), 2u);
+  for (const auto& answer : answers) EXPECT_TRUE(std::get<core::EnqueueAnswer>(answer).created);
+  EXPECT_EQ(world.count_rows(), 2u);
+}
+
 TEST(Writer, CommitThatStaysUnknownIsSaidToBeUnknown) {
   WriterWorld world;
   world.lane();
