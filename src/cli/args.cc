@@ -82,7 +82,8 @@ void collect(const Bound& bound, Args& args) {
 
 CLI::Option* add_global(CLI::App& app, const char* flag, std::optional<std::string>& out, const char* type,
                         const char* help) {
-  return app.add_option_function<std::string>(flag, [&out](const std::string& value) { out = value; }, help)
+  return app.add_option_function<std::string>(
+                flag, [&out](const std::string& value) { out = value; }, help)
       ->type_name(type);
 }
 
@@ -104,7 +105,8 @@ Result<std::optional<std::int64_t>> Args::integer(const std::string& name) const
   const char* end = given->data() + given->size();
   const auto [at, fault] = std::from_chars(given->data(), end, value);
   if (fault != std::errc{} || at != end) {
-    return make_error(ErrorCode::InvalidArgument, "--" + name + " must be a whole number, not " + base::printable(*given));
+    return make_error(ErrorCode::InvalidArgument,
+                      "--" + name + " must be a whole number, not " + base::printable(*given));
   }
   return std::optional(value);
 }

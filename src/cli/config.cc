@@ -1,9 +1,9 @@
 // semel.toml. The only file that knows the TOML library.
 #include <sys/stat.h>
 
+#include <toml++/toml.h>
 #include <fstream>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "base/duration.h"
 #include "base/text.h"
@@ -143,7 +143,8 @@ Result<void> read_worker(const Place& place, const toml::node& node, WorkerSetti
         worker.queues.push_back(element.as_string()->get());
       }
     } else {
-      return place.error(key.source(), "unknown key worker." + base::printable(name) + "; known are name, slots, lease, queues");
+      return place.error(key.source(),
+                         "unknown key worker." + base::printable(name) + "; known are name, slots, lease, queues");
     }
   }
   return {};
@@ -170,7 +171,8 @@ Result<void> read_key(const Place& place, const toml::key& key, const toml::node
   }
   if (name == "tenant") {
     if (auto read = read_text(place, node, name, out.tenant); !read) return read;
-    if (auto valid = core::validate_tenant(out.tenant); !valid) return place.error(node.source(), valid.error().message);
+    if (auto valid = core::validate_tenant(out.tenant); !valid)
+      return place.error(node.source(), valid.error().message);
     return {};
   }
   if (name == "unsafe") {
@@ -178,8 +180,8 @@ Result<void> read_key(const Place& place, const toml::key& key, const toml::node
     out.unsafe = node.as_boolean()->get();
     return {};
   }
-  return place.error(key.source(),
-                     "unknown key " + base::printable(name) + "; known are store, tenant, unsafe, [worker], [queues.NAME]");
+  return place.error(key.source(), "unknown key " + base::printable(name) +
+                                       "; known are store, tenant, unsafe, [worker], [queues.NAME]");
 }
 
 }  // namespace
@@ -201,7 +203,7 @@ Result<Settings> parse_config(std::string_view text, const std::string& path, bo
 }
 
 Result<Settings> read_config(const std::string& path) {
-  struct stat about {};
+  struct stat about{};
   if (::stat(path.c_str(), &about) != 0) {
     return make_error(ErrorCode::InvalidConfig, path + ": the file cannot be read; give another one with --config");
   }
@@ -209,7 +211,8 @@ Result<Settings> read_config(const std::string& path) {
   std::stringstream text;
   if (!file || !(text << file.rdbuf())) {
     const bool empty = static_cast<bool>(file) && about.st_size == 0;
-    if (!empty) return make_error(ErrorCode::InvalidConfig, path + ": the file cannot be read; give another one with --config");
+    if (!empty)
+      return make_error(ErrorCode::InvalidConfig, path + ": the file cannot be read; give another one with --config");
   }
   return parse_config(text.str(), path, (about.st_mode & S_IROTH) != 0);
 }

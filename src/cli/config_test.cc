@@ -50,17 +50,21 @@ queues = ["payments"]
 // A25
 TEST(Config, EveryFaultNamesItsLine) {
   EXPECT_TRUE(fault_of("store = \"sqlite:a.db\"\ncolour = 3\n").starts_with("semel.toml:2: unknown key \"colour\""));
-  EXPECT_TRUE(fault_of("[queues.a]\n\nspeed = 3\n").starts_with("semel.toml:3: unknown queue setting \"speed\"; known are "));
+  EXPECT_TRUE(
+      fault_of("[queues.a]\n\nspeed = 3\n").starts_with("semel.toml:3: unknown queue setting \"speed\"; known are "));
   EXPECT_TRUE(fault_of("[queues.a]\n[queues.a]\n").starts_with("semel.toml:2: "));
   EXPECT_TRUE(fault_of("store = 3\n").starts_with("semel.toml:1: store must be a string"));
-  EXPECT_TRUE(fault_of("[queues.a]\nconcurrency = \"5\"\n").starts_with("semel.toml:2: concurrency must be a whole number"));
-  EXPECT_TRUE(fault_of("[queues.a]\nretention = 30\n").starts_with("semel.toml:2: retention must be a duration in quotes"));
+  EXPECT_TRUE(
+      fault_of("[queues.a]\nconcurrency = \"5\"\n").starts_with("semel.toml:2: concurrency must be a whole number"));
+  EXPECT_TRUE(
+      fault_of("[queues.a]\nretention = 30\n").starts_with("semel.toml:2: retention must be a duration in quotes"));
   EXPECT_TRUE(fault_of("[queues.a]\nretention = \"30 days\"\n").starts_with("semel.toml:2: retention"));
   EXPECT_TRUE(fault_of("[queues.a]\nretention = \"-1d\"\n").starts_with("semel.toml:2: retention"));
   EXPECT_TRUE(fault_of("[queues.a]\nretention = \"99999999999999d\"\n").starts_with("semel.toml:2: retention"));
   EXPECT_TRUE(fault_of("[queues.a]\nrate_limit = \"0/sec\"\n").starts_with("semel.toml:2: rate_limit"));
   EXPECT_TRUE(fault_of("[queues.a]\nconcurrency = 0\n").starts_with("semel.toml:2: concurrency"));
-  EXPECT_TRUE(fault_of("[queues.a]\ndead_letter = \"yes\"\n").starts_with("semel.toml:2: dead_letter must be true or false"));
+  EXPECT_TRUE(
+      fault_of("[queues.a]\ndead_letter = \"yes\"\n").starts_with("semel.toml:2: dead_letter must be true or false"));
   EXPECT_TRUE(fault_of("[worker]\nlease = \"0s\"\n").starts_with("semel.toml:2: "));
   EXPECT_TRUE(fault_of("[worker]\nthreads = 3\n").starts_with("semel.toml:2: unknown key worker.\"threads\""));
   EXPECT_TRUE(fault_of("tenant = \"Not A Slug\"\n").starts_with("semel.toml:1: "));

@@ -53,7 +53,8 @@ HandlerOutcome sleep(Run& run) {
 HandlerOutcome fail(Run& run) {
   auto document = base::JsonDocument::parse(run.task.payload.args, base::kMaxPayloadDepth);
   const auto retryable = document ? document->root().find("retryable") : std::nullopt;
-  return HandlerOutcome::failure(text_member(run, "name").value_or("Error"), text_member(run, "message").value_or("asked to fail"),
+  return HandlerOutcome::failure(text_member(run, "name").value_or("Error"),
+                                 text_member(run, "message").value_or("asked to fail"),
                                  retryable ? retryable->as_bool().value_or(true) : true);
 }
 

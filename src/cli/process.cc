@@ -36,7 +36,8 @@ timespec spec_of(Duration duration) {
 
 Result<Child> Child::start(const std::vector<std::string>& arguments) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return make_error(ErrorCode::Internal, std::string("pipe: ") + std::strerror(errno));
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return make_error(ErrorCode::Internal, std::string("pipe: ") + std::strerror(errno));
   std::vector<char*> argv;
   std::string name = "semel";
   argv.push_back(name.data());

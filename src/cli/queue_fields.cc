@@ -125,11 +125,15 @@ const std::map<std::string_view, Setter>& setters() {
       {"max_attempts", set_max_attempts},
       {"paused", [](Config& c, Text t) { return set_flag(c.paused, t); }},
       {"retry_initial_interval",
-       [](Config& c, Text t) { return change_retry(c, [&](Retry& r) { return set_duration(r.initial_interval, t); }); }},
+       [](Config& c, Text t) {
+         return change_retry(c, [&](Retry& r) { return set_duration(r.initial_interval, t); });
+       }},
       {"retry_max_interval",
        [](Config& c, Text t) { return change_retry(c, [&](Retry& r) { return set_duration(r.max_interval, t); }); }},
-      {"retry_factor", [](Config& c, Text t) { return change_retry(c, [&](Retry& r) { return set_real(r.factor, t); }); }},
-      {"retry_jitter", [](Config& c, Text t) { return change_retry(c, [&](Retry& r) { return set_real(r.jitter, t); }); }},
+      {"retry_factor",
+       [](Config& c, Text t) { return change_retry(c, [&](Retry& r) { return set_real(r.factor, t); }); }},
+      {"retry_jitter",
+       [](Config& c, Text t) { return change_retry(c, [&](Retry& r) { return set_real(r.jitter, t); }); }},
       {"retry_non_retryable", set_non_retryable},
   };
   return kSetters;
@@ -153,7 +157,8 @@ Result<void> set_queue_field(core::LaneConfig& config, std::string_view name, st
   if (auto set = setter->second(changed, text); !set) {
     const std::string& message = set.error().message;
     const bool named = message.starts_with(name);
-    return make_error(ErrorCode::InvalidArgument, named ? message : std::string(name) + (message.starts_with("must") ? " " : ": ") + message);
+    return make_error(ErrorCode::InvalidArgument,
+                      named ? message : std::string(name) + (message.starts_with("must") ? " " : ": ") + message);
   }
   config = changed;
   return {};

@@ -23,8 +23,8 @@ Result<StoreUrl> parse_store_url(const std::string& url) {
     std::string path = url.substr(kSqlite.size());
     if (path.starts_with("///")) path.erase(0, 2);
     if (!path.empty() && !path.starts_with("//")) return StoreUrl{Backend::sqlite, path};
-    return make_error(ErrorCode::InvalidArgument,
-                      "store: " + base::printable(url, 200) + " names no file; write sqlite:PATH, e.g. sqlite:semel.db");
+    return make_error(ErrorCode::InvalidArgument, "store: " + base::printable(url, 200) +
+                                                      " names no file; write sqlite:PATH, e.g. sqlite:semel.db");
   }
   if (url.starts_with("postgres://") || url.starts_with("postgresql://")) return StoreUrl{Backend::postgres, url};
   return make_error(ErrorCode::InvalidArgument, "store: " + base::printable(without_password(url), 200) +

@@ -21,7 +21,9 @@ class BadInput : public testing::Test {
     ASSERT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "known"}).exit_code, 0);
     before = everything();
   }
-  std::string everything() { return place.json({"task", "list"}).out + place.json({"queue", "list"}).out + place.json({"key", "list"}).out; }
+  std::string everything() {
+    return place.json({"task", "list"}).out + place.json({"queue", "list"}).out + place.json({"key", "list"}).out;
+  }
   void refuse(const Bad& bad) {
     const Ran ran = place.json(bad.arguments);
     EXPECT_EQ(ran.exit_code, 1) << bad.names << ran.out << ran.err;
@@ -49,14 +51,18 @@ TEST_F(BadInput, IdsThatAreEmptyTooLongOrHoldControlCharacters) {
     refuse({enqueue({"--" + flag, "a\x7f"}), "InvalidArgument", field});
     refuse({enqueue({"--" + flag, "a\xff"}), "InvalidArgument", field});
   }
-  EXPECT_EQ(place.json(enqueue({"--task-id", "known", "--queue", std::string(129, 'q')})).text("error"), "InvalidArgument");
+  EXPECT_EQ(place.json(enqueue({"--task-id", "known", "--queue", std::string(129, 'q')})).text("error"),
+            "InvalidArgument");
   EXPECT_EQ(everything(), before);
   EXPECT_EQ(place.json(enqueue({"--task-id", std::string(255, 'a')})).exit_code, 0);
 }
 
 // A24, C9, S15
 TEST_F(BadInput, DurationsThatAreNegativeZeroOrOverflow) {
-  for (const std::string text : {"-5s", "1e309s", "99999999999999d", "1d1d", "", "5", "\xe2\x88\x92" "5s", "5 s"}) {
+  for (const std::string text : {"-5s", "1e309s", "99999999999999d", "1d1d", "", "5",
+                                 "\xe2\x88\x92"
+                                 "5s",
+                                 "5 s"}) {
     refuse({enqueue({"--delay", text}), "InvalidArgument", "delay"});
     refuse({enqueue({"--timeout", text}), "InvalidArgument", "timeout"});
   }
@@ -64,7 +70,8 @@ TEST_F(BadInput, DurationsThatAreNegativeZeroOrOverflow) {
   refuse({enqueue({"--attempt-timeout", "0s"}), "InvalidArgument", "attempt_timeout"});
   refuse({{"task", "claim", "--lease", "0s"}, "InvalidArgument", "lease"});
   refuse({{"task", "claim", "--lease", "8d"}, "InvalidArgument", "lease"});
-  refuse({enqueue({"--idempotency-key", "k", "--idempotency-key-ttl-seconds", "0"}), "InvalidArgument", "idempotency_key_ttl_seconds"});
+  refuse({enqueue({"--idempotency-key", "k", "--idempotency-key-ttl-seconds", "0"}), "InvalidArgument",
+          "idempotency_key_ttl_seconds"});
   refuse({enqueue({"--scheduled-at", "yesterday"}), "InvalidArgument", "scheduled_at"});
   refuse({enqueue({"--delay", "5s", "--scheduled-at", "2030-01-01T00:00:00Z"}), "InvalidArgument", "scheduled_at"});
   EXPECT_EQ(everything(), before);
@@ -205,7 +212,8 @@ TEST(BadStore, SecondWriterIsToldWhoOwnsTheFileAndReadersWork) {
 
 std::string lines_of(int count, int bytes) {
   std::string out;
-  for (int i = 0; i < count; ++i) out += R"({"name":"big","args":")" + std::string(static_cast<std::size_t>(bytes), 'x') + "\"}\n";
+  for (int i = 0; i < count; ++i)
+    out += R"({"name":"big","args":")" + std::string(static_cast<std::size_t>(bytes), 'x') + "\"}\n";
   return out;
 }
 
@@ -238,7 +246,8 @@ TEST(BadStore, FailedWriteStopsTheStoreAndLosesNothing) {
   const Place place;
   ASSERT_EQ(place.json({"task", "enqueue", "a", "--task-id", "first"}).exit_code, 0);
   place.write("big.jsonl", lines_of(1000, 3000));
-  const Ran failed = place.shell("ulimit -f 600; trap '' XFSZ; semel task enqueue-batch big.jsonl --store sqlite:app.db -o json");
+  const Ran failed =
+      place.shell("ulimit -f 600; trap '' XFSZ; semel task enqueue-batch big.jsonl --store sqlite:app.db -o json");
   EXPECT_EQ(failed.exit_code, 1) << failed.out.substr(0, 300);
   EXPECT_NE(place.json({"task", "get", "--task-id", "first"}).text("status"), "");
   EXPECT_EQ(place.json({"task", "enqueue", "a", "--task-id", "second"}).flag("created"), true);

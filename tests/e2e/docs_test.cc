@@ -94,7 +94,8 @@ void run_document(const std::string& name) {
       continue;
     }
     const Ran ran = place.shell(step.command);
-    EXPECT_EQ(by_shape(ran.out + ran.err), by_shape(step.text)) << "docs/" << name << ":" << step.line << ": " << step.command;
+    EXPECT_EQ(by_shape(ran.out + ran.err), by_shape(step.text))
+        << "docs/" << name << ":" << step.line << ": " << step.command;
   }
 }
 

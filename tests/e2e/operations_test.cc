@@ -9,7 +9,8 @@ namespace {
 
 TEST(CliQueue, SettingsStayUnlessNamedAndPauseStopsClaims) {
   const Place place;
-  const Ran set = place.json({"queue", "set", "payments", "--retention", "30d", "--rate-limit", "100/sec", "--concurrency", "5"});
+  const Ran set =
+      place.json({"queue", "set", "payments", "--retention", "30d", "--rate-limit", "100/sec", "--concurrency", "5"});
   ASSERT_EQ(set.exit_code, 0) << set.out;
   EXPECT_EQ(set.text("retention"), "30d");
   EXPECT_EQ(set.text("rate_limit"), "100/sec");
@@ -55,7 +56,8 @@ TEST(CliTenant, TenantsAreSeparate) {
   EXPECT_EQ(place.json({"tenant", "create", "acme"}).flag("created"), true);
   EXPECT_EQ(place.json({"tenant", "create", "acme"}).flag("created"), false);
   EXPECT_EQ(place.json({"tenant", "list"}).json().root().find("tenants")->size(), 2u);
-  const std::string id = place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--tenant", "acme"}).text("execution_id");
+  const std::string id =
+      place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--tenant", "acme"}).text("execution_id");
   EXPECT_EQ(place.json({"task", "get", "--task-id", "pay-1"}).text("error"), "ExecutionNotFound");
   EXPECT_EQ(place.json({"task", "get", id}).text("error"), "ExecutionNotFound");
   EXPECT_EQ(place.json({"task", "get", id, "--tenant", "acme"}).exit_code, 0);
@@ -78,7 +80,10 @@ TEST(CliWorker, TermWaitsForTheHandler) {
   place.json({"task", "enqueue", "sleep", "--args", R"({"for":"300ms"})", "--task-id", "s-1"});
   Running worker(place, {"worker", "--store", place.store, "--effects", "effects"});
   ASSERT_TRUE(worker.read_line().has_value());
-  ASSERT_EQ(place.shell("n=0; while [ ! -s effects ] && [ $n -lt 2000 ]; do n=$((n+1)); sleep 0.01; done; test -s effects").exit_code, 0);
+  ASSERT_EQ(
+      place.shell("n=0; while [ ! -s effects ] && [ $n -lt 2000 ]; do n=$((n+1)); sleep 0.01; done; test -s effects")
+          .exit_code,
+      0);
   worker.signal(SIGTERM);
   EXPECT_EQ(worker.wait(), 0);
   EXPECT_EQ(place.json({"task", "get", "--task-id", "s-1"}).text("status"), "succeeded");
@@ -138,7 +143,8 @@ TEST(CliBench, EveryScenarioPrintsOneObject) {
   const Place place;
   for (const std::string scenario : {"enqueue", "enqueue-batch", "drain", "latency", "duplicates", "limits"}) {
     const std::string count = scenario == "latency" ? "10" : "2000";
-    const Ran ran = place.semel({"bench", scenario, "--store", "sqlite:" + scenario + ".db", "--count", count, "--json"});
+    const Ran ran =
+        place.semel({"bench", scenario, "--store", "sqlite:" + scenario + ".db", "--count", count, "--json"});
     ASSERT_EQ(ran.exit_code, 0) << scenario << ran.out << ran.err;
     EXPECT_EQ(ran.text("scenario"), scenario);
     EXPECT_EQ(ran.text("store"), "sqlite");

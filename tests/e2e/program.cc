@@ -26,7 +26,8 @@ std::string slurp(const std::string& path) {
 }
 
 // Runs in the child between fork and exec.
-[[noreturn]] void become(const std::string& folder, const std::vector<std::string>& arguments, const Environment& environment) {
+[[noreturn]] void become(const std::string& folder, const std::vector<std::string>& arguments,
+                         const Environment& environment) {
   if (::chdir(folder.c_str()) != 0) ::_exit(126);
   for (const char* name : {"SEMEL_STORE", "SEMEL_TENANT", "SEMEL_OUTPUT", "SEMEL_CONFIG"}) ::unsetenv(name);
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
@@ -102,7 +103,8 @@ void Place::write(const std::string& name, const std::string& text, int mode) co
 
 std::string Place::read(const std::string& name) const { return slurp(file(name)); }
 
-Ran Place::semel(const std::vector<std::string>& arguments, const Environment& environment, const std::string& input) const {
+Ran Place::semel(const std::vector<std::string>& arguments, const Environment& environment,
+                 const std::string& input) const {
   std::vector<std::string> all = {semel_path()};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return run(path_, all, environment, input);

@@ -20,8 +20,8 @@ struct Ran {
 
   // The one JSON document on standard output.
   base::JsonDocument json() const;
-  std::string text(std::string_view field) const;      // of the root object; "" when absent or null
-  std::int64_t number(std::string_view field) const;   // -1 when absent
+  std::string text(std::string_view field) const;     // of the root object; "" when absent or null
+  std::int64_t number(std::string_view field) const;  // -1 when absent
   std::optional<bool> flag(std::string_view field) const;
 };
 
@@ -40,7 +40,8 @@ class Place {
   std::string read(const std::string& name) const;
 
   // `semel ARGUMENTS` to its end.
-  Ran semel(const std::vector<std::string>& arguments, const Environment& environment = {}, const std::string& input = {}) const;
+  Ran semel(const std::vector<std::string>& arguments, const Environment& environment = {},
+            const std::string& input = {}) const;
   // The same with `--store STORE -o json`.
   Ran json(const std::vector<std::string>& arguments) const;
   // A line of shell in this folder, `semel` is the binary.

@@ -91,8 +91,11 @@ TEST_F(SharedStore, ManyProcessesEnqueueOneIdAndMakeOneExecution) {
 
 TEST_F(SharedStore, VerbsAnswerAsOnSqlite) {
   ASSERT_EQ(place.json({"migrate"}).exit_code, 0);
-  ASSERT_EQ(place.json({"queue", "set", "payments", "--dead-letter", "true", "--max-attempts", "1"}).flag("dead_letter"), true);
-  const std::string id = place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--queue", "payments"}).text("execution_id");
+  ASSERT_EQ(
+      place.json({"queue", "set", "payments", "--dead-letter", "true", "--max-attempts", "1"}).flag("dead_letter"),
+      true);
+  const std::string id =
+      place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--queue", "payments"}).text("execution_id");
   EXPECT_EQ(place.json({"task", "claim"}).json().root().find("tasks")->size(), 1u);
   EXPECT_EQ(place.json({"task", "complete", id, "--version", "9"}).text("error"), "LeaseLost");
   EXPECT_EQ(place.json({"task", "fail", id, "--version", "2"}).text("status"), "dead_lettered");

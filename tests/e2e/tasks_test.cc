@@ -10,7 +10,8 @@ const std::string kCharge = R"({"order":1})";
 
 TEST(CliTask, SecondEnqueueOfAnIdAnswersTheFirstExecution) {
   const Place place;
-  const Ran first = place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1", "--queue", "payments"});
+  const Ran first =
+      place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1", "--queue", "payments"});
   ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
   EXPECT_EQ(first.text("task_id"), "pay-1");
   EXPECT_EQ(first.text("status"), "queued");
@@ -24,8 +25,10 @@ TEST(CliTask, SecondEnqueueOfAnIdAnswersTheFirstExecution) {
 
 TEST(CliTask, RejectAndOtherArgsAreErrorsWithTheExistingExecution) {
   const Place place;
-  const std::string id = place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1"}).text("execution_id");
-  const Ran rejected = place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1", "--on-duplicate", "reject"});
+  const std::string id =
+      place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1"}).text("execution_id");
+  const Ran rejected =
+      place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1", "--on-duplicate", "reject"});
   EXPECT_EQ(rejected.exit_code, 1);
   EXPECT_EQ(rejected.text("error"), "TaskAlreadyExists");
   EXPECT_EQ(rejected.text("existing_execution_id"), id);
@@ -33,12 +36,15 @@ TEST(CliTask, RejectAndOtherArgsAreErrorsWithTheExistingExecution) {
   const Ran other = place.json({"task", "enqueue", "charge", "--args", R"({"order":2})", "--task-id", "pay-1"});
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_EQ(other.text("error"), "FingerprintMismatch");
-  EXPECT_EQ(place.json({"task", "enqueue", "charge", "--args", "7", "--task-id", "pay-1", "--match-args", "false"}).text("execution_id"), id);
+  EXPECT_EQ(place.json({"task", "enqueue", "charge", "--args", "7", "--task-id", "pay-1", "--match-args", "false"})
+                .text("execution_id"),
+            id);
 }
 
 TEST(CliTask, GetFindsByExecutionIdAndByTaskId) {
   const Place place;
-  const std::string id = place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1"}).text("execution_id");
+  const std::string id =
+      place.json({"task", "enqueue", "charge", "--args", kCharge, "--task-id", "pay-1"}).text("execution_id");
   const Ran by_id = place.json({"task", "get", id});
   const Ran by_task = place.json({"task", "get", "--task-id", "pay-1"});
   ASSERT_EQ(by_id.exit_code, 0) << by_id.out;
@@ -57,7 +63,8 @@ TEST(CliTask, WithoutIdEveryEnqueueIsNewAndPrintsItsExecutionIdAsTaskId) {
   const Ran second = place.json({"task", "enqueue", "mail"});
   EXPECT_EQ(first.text("task_id"), first.text("execution_id"));
   EXPECT_NE(first.text("execution_id"), second.text("execution_id"));
-  EXPECT_EQ(place.json({"task", "get", "--task-id", first.text("task_id")}).text("execution_id"), first.text("execution_id"));
+  EXPECT_EQ(place.json({"task", "get", "--task-id", first.text("task_id")}).text("execution_id"),
+            first.text("execution_id"));
 }
 
 TEST(CliTask, BatchAnswersItemByItem) {
@@ -98,13 +105,17 @@ TEST(CliTask, ScriptClaimsHeartbeatsAndCompletes) {
   EXPECT_EQ(tasks.at(0).find("execution_id")->as_string(), id);
   const std::string version = std::to_string(*tasks.at(0).find("version")->as_int64());
   EXPECT_EQ(place.json({"task", "claim"}).json().root().find("tasks")->size(), 0u);
-  EXPECT_EQ(place.json({"task", "heartbeat", id, "--version", version, "--progress", R"({"done":40})"}).flag("cancel_requested"), false);
+  EXPECT_EQ(place.json({"task", "heartbeat", id, "--version", version, "--progress", R"({"done":40})"})
+                .flag("cancel_requested"),
+            false);
   EXPECT_NE(place.json({"task", "get", id}).out.find(R"("progress":{"done":40})"), std::string::npos);
   const Ran done = place.json({"task", "complete", id, "--version", version, "--result", R"({"receipt":"r-9"})"});
   EXPECT_EQ(done.text("status"), "succeeded");
   EXPECT_EQ(done.flag("existing"), false);
   // D4: the answer was lost, the completion is repeated.
-  EXPECT_EQ(place.json({"task", "complete", id, "--version", version, "--result", R"({"receipt":"r-9"})"}).flag("existing"), true);
+  EXPECT_EQ(
+      place.json({"task", "complete", id, "--version", version, "--result", R"({"receipt":"r-9"})"}).flag("existing"),
+      true);
   const Ran other = place.json({"task", "complete", id, "--version", version, "--result", "2"});
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_EQ(other.text("error"), "FingerprintMismatch");
@@ -117,7 +128,8 @@ TEST(CliTask, FailureIsRetriedLaterAndNonRetryableEnds) {
   const Place place;
   const std::string id = place.json({"task", "enqueue", "charge"}).text("execution_id");
   ASSERT_EQ(place.json({"task", "claim"}).exit_code, 0);
-  const Ran failed = place.json({"task", "fail", id, "--version", "2", "--error-name", "Timeout", "--next-delay", "1h"});
+  const Ran failed =
+      place.json({"task", "fail", id, "--version", "2", "--error-name", "Timeout", "--next-delay", "1h"});
   EXPECT_EQ(failed.text("status"), "queued") << failed.out;
   const Ran why = place.json({"explain", "task", id});
   EXPECT_EQ(why.text("reason"), "backoff") << why.out;
@@ -197,17 +209,20 @@ TEST(CliOperators, DeadLetterBlocksItsIdUntilRedriveOrDiscard) {
     place.json({"task", "claim", "--queues", "payments"});
     return place.json({"task", "fail", id, "--version", "2"}).text("status");
   };
-  const std::string id = place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--queue", "payments"}).text("execution_id");
+  const std::string id =
+      place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--queue", "payments"}).text("execution_id");
   EXPECT_EQ(die(id), "dead_lettered");
   EXPECT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "pay-1"}).text("execution_id"), id);
-  EXPECT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--on-duplicate", "reject"}).text("error"), "TaskDeadLettered");
+  EXPECT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--on-duplicate", "reject"}).text("error"),
+            "TaskDeadLettered");
   const Ran redriven = place.json({"task", "redrive", id});
   EXPECT_EQ(redriven.flag("created"), true) << redriven.out;
   EXPECT_EQ(redriven.text("previous_execution_id"), id);
   EXPECT_EQ(place.json({"task", "redrive", id}).text("execution_id"), redriven.text("execution_id"));
   EXPECT_EQ(die(redriven.text("execution_id")), "dead_lettered");
   EXPECT_EQ(place.json({"task", "discard", "--task-id", "pay-1"}).flag("discarded"), true);
-  EXPECT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--queue", "payments"}).flag("created"), true);
+  EXPECT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "pay-1", "--queue", "payments"}).flag("created"),
+            true);
 }
 
 TEST(CliExplain, TellsWhichDuplicatesWereSuppressed) {

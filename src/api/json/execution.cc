@@ -28,18 +28,24 @@ std::string base64(std::string_view bytes) {
 
 std::optional<std::string_view> word(core::CloseReason reason) {
   switch (reason) {
-    case core::CloseReason::none: return std::nullopt;
-    case core::CloseReason::continued: return "continued";
-    case core::CloseReason::terminated: return "terminated";
+    case core::CloseReason::none:
+      return std::nullopt;
+    case core::CloseReason::continued:
+      return "continued";
+    case core::CloseReason::terminated:
+      return "terminated";
   }
   return std::nullopt;
 }
 
 std::optional<std::string_view> word(core::SuspendReason reason) {
   switch (reason) {
-    case core::SuspendReason::none: return std::nullopt;
-    case core::SuspendReason::nondeterminism: return "nondeterminism";
-    case core::SuspendReason::paused: return "paused";
+    case core::SuspendReason::none:
+      return std::nullopt;
+    case core::SuspendReason::nondeterminism:
+      return "nondeterminism";
+    case core::SuspendReason::paused:
+      return "paused";
   }
   return std::nullopt;
 }

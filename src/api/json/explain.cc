@@ -8,23 +8,34 @@ using base::JsonWriter;
 
 std::string_view word(core::Space space) {
   switch (space) {
-    case core::Space::task: return "task";
-    case core::Space::workflow: return "workflow";
-    case core::Space::key: return "key";
-    case core::Space::http: return "http";
-    case core::Space::webhook: return "webhook";
-    case core::Space::event: return "event";
-    case core::Space::fire: return "fire";
+    case core::Space::task:
+      return "task";
+    case core::Space::workflow:
+      return "workflow";
+    case core::Space::key:
+      return "key";
+    case core::Space::http:
+      return "http";
+    case core::Space::webhook:
+      return "webhook";
+    case core::Space::event:
+      return "event";
+    case core::Space::fire:
+      return "fire";
   }
   return "?";
 }
 
 std::string_view word(store::Whereabouts place) {
   switch (place) {
-    case store::Whereabouts::nowhere: return "nowhere";
-    case store::Whereabouts::ready: return "ready";
-    case store::Whereabouts::timer: return "timer";
-    case store::Whereabouts::blocked: return "blocked";
+    case store::Whereabouts::nowhere:
+      return "nowhere";
+    case store::Whereabouts::ready:
+      return "ready";
+    case store::Whereabouts::timer:
+      return "timer";
+    case store::Whereabouts::blocked:
+      return "blocked";
   }
   return "?";
 }

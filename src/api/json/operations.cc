@@ -37,9 +37,9 @@ void write_queue(JsonWriter& json, const engine::QueueView& queue) {
   const core::LaneConfig& config = lane.config;
   json.begin_object().field("tenant", queue.tenant).field("queue", lane.queue);
   json.field("retention", text_of(config.retention));
-  json.field("rate_limit", config.rate_limit ? std::optional(base::format_rate({config.rate_limit->count,
-                                                                                config.rate_limit->per}))
-                                             : std::nullopt);
+  json.field("rate_limit", config.rate_limit
+                               ? std::optional(base::format_rate({config.rate_limit->count, config.rate_limit->per}))
+                               : std::nullopt);
   json.field("concurrency", config.concurrency).field("concurrency_per_key", config.concurrency_per_key);
   json.field("dead_letter", config.dead_letter).field("max_attempts", config.max_attempts);
   json.key("retry");

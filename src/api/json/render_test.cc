@@ -23,11 +23,37 @@ TEST(ExecutionJson, PrintsEveryFieldOfTheContractInOrder) {
   const std::string text = execution_json(sample());
   auto document = base::JsonDocument::parse(text);
   ASSERT_TRUE(document) << text;
-  constexpr std::string_view kFields[] = {
-      "execution_id", "tenant", "kind", "name", "queue", "task_id", "workflow_id", "status", "suspend_reason", "close_reason",
-      "priority", "args", "result", "error", "attempt", "max_attempts", "version", "worker", "lease_expires_at", "scheduled_at",
-      "created_at", "started_at", "completed_at", "timeout_at", "cancel_requested_at", "parent_workflow_id", "parent_run_id",
-      "previous_execution_id", "next_execution_id", "idempotency_key", "fingerprint"};
+  constexpr std::string_view kFields[] = {"execution_id",
+                                          "tenant",
+                                          "kind",
+                                          "name",
+                                          "queue",
+                                          "task_id",
+                                          "workflow_id",
+                                          "status",
+                                          "suspend_reason",
+                                          "close_reason",
+                                          "priority",
+                                          "args",
+                                          "result",
+                                          "error",
+                                          "attempt",
+                                          "max_attempts",
+                                          "version",
+                                          "worker",
+                                          "lease_expires_at",
+                                          "scheduled_at",
+                                          "created_at",
+                                          "started_at",
+                                          "completed_at",
+                                          "timeout_at",
+                                          "cancel_requested_at",
+                                          "parent_workflow_id",
+                                          "parent_run_id",
+                                          "previous_execution_id",
+                                          "next_execution_id",
+                                          "idempotency_key",
+                                          "fingerprint"};
   std::size_t i = 0;
   for (const auto field : kFields) EXPECT_EQ(document->root().name_at(i++), field);
   EXPECT_TRUE(document->root().find("worker")->is_null());
@@ -52,8 +78,9 @@ TEST(EnqueueJson, AnswersTheFourFieldsAndTheResultWhenKnown) {
   outcome.execution_id = sample().execution.id;
   outcome.task_id = "pay-1";
   outcome.created = true;
-  EXPECT_EQ(enqueue_json(outcome),
-            R"({"execution_id":"018f3c1e-0000-7000-8000-000000000001","task_id":"pay-1","status":"queued","created":true})");
+  EXPECT_EQ(
+      enqueue_json(outcome),
+      R"({"execution_id":"018f3c1e-0000-7000-8000-000000000001","task_id":"pay-1","status":"queued","created":true})");
   outcome.created = false;
   outcome.status = Status::succeeded;
   outcome.result = "7";

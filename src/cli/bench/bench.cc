@@ -76,9 +76,8 @@ Result<void> fill(Session& session, engine::Runtime& runtime, const Options& opt
       request.task_id = options.run + "-" + std::to_string(i);
       requests.push_back(std::move(request));
     }
-    auto outcomes = session.ask<Outcomes>([&](auto done) {
-      runtime.engine().enqueue_batch(std::move(requests), std::move(done));
-    });
+    auto outcomes =
+        session.ask<Outcomes>([&](auto done) { runtime.engine().enqueue_batch(std::move(requests), std::move(done)); });
     if (!outcomes) return outcomes.error();
     for (const auto& outcome : *outcomes) {
       if (!outcome) return outcome.error();
@@ -97,9 +96,8 @@ struct Scenario {
 };
 
 constexpr Scenario kScenarios[] = {
-    {"enqueue", 150'000, run_enqueue},    {"enqueue-batch", 200'000, run_enqueue_batch},
-    {"drain", 50'000, run_drain},         {"latency", 500, run_latency},
-    {"duplicates", 20'000, run_duplicates}, {"limits", 100'000, run_limits},
+    {"enqueue", 150'000, run_enqueue}, {"enqueue-batch", 200'000, run_enqueue_batch}, {"drain", 50'000, run_drain},
+    {"latency", 500, run_latency},     {"duplicates", 20'000, run_duplicates},        {"limits", 100'000, run_limits},
 };
 
 Result<Options> options_of(const Args& args, const Scenario& scenario) {
@@ -180,8 +178,13 @@ void add_bench_verbs(std::vector<Verb>& out) {
   out.push_back({"bench-worker",
                  "the worker process of a benchmark",
                  {},
-                 {{"queue", "NAME", ""}, {"slots", "N", ""}, {"lease", "DURATION", ""}, {"target", "N", ""}, {"effects", "FILE", ""},
-                  {"stamps", "", ""}, {"max-batch", "N", ""}},
+                 {{"queue", "NAME", ""},
+                  {"slots", "N", ""},
+                  {"lease", "DURATION", ""},
+                  {"target", "N", ""},
+                  {"effects", "FILE", ""},
+                  {"stamps", "", ""},
+                  {"max-batch", "N", ""}},
                  "",
                  bench::worker_process,
                  true});

@@ -14,7 +14,7 @@
 namespace semel::cli::bench {
 
 struct Options {
-  std::int64_t count = 0;  // operations; each scenario has its own default
+  std::int64_t count = 0;         // operations; each scenario has its own default
   std::optional<double> seconds;  // stop earlier
   int callers = 64;
   int slots = 8;

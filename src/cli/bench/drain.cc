@@ -14,8 +14,9 @@ namespace {
 constexpr Duration kPatience{600'000'000};
 
 std::vector<std::string> worker_arguments(const Session& session, const Options& options) {
-  std::vector<std::string> out = {"bench-worker", "--store", session.settings().store, "--tenant", session.tenant(),
-                                  "--queue", options.queue(), "--slots", std::to_string(options.slots)};
+  std::vector<std::string> out = {"bench-worker",  "--store",        session.settings().store,
+                                  "--tenant",      session.tenant(), "--queue",
+                                  options.queue(), "--slots",        std::to_string(options.slots)};
   if (options.max_batch) {
     out.push_back("--max-batch");
     out.push_back(std::to_string(*options.max_batch));
@@ -95,8 +96,9 @@ Ran kill_drain(Session& session, const Options& options, Report& report) {
   auto second = Child::start(arguments);
   if (!second) return second.error();
   // The second worker cannot know how much is left; the effects tell when every index was there at least once.
-  const bool ended = wait_until([&] { return effect_lines(effects) >= options.count && count_effects(effects, options.count).missing == 0; },
-                                kPatience, Duration{20'000});
+  const bool ended = wait_until(
+      [&] { return effect_lines(effects) >= options.count && count_effects(effects, options.count).missing == 0; },
+      kPatience, Duration{20'000});
   pause_for(Duration{100'000});
   second->signal(SIGTERM);
   auto done = read_done(*second);
@@ -106,7 +108,9 @@ Ran kill_drain(Session& session, const Options& options, Report& report) {
   if (!left) return left.error();
   const EffectCount ran = count_effects(effects, options.count);
   report.add("count", options.count).add("slots", options.slots).add("at_kill", at_kill);
-  report.add("lost", ran.missing).add("executed_twice", ran.repeated).add("left", *left);
+  // Started and not durably ended: those in the slots, and those whose outcome waits for its commit.
+  report.add("lost", ran.missing).add("executed_twice", ran.repeated);
+  report.add("in_flight_at_most", options.slots + engine::WorkerOptions{}.max_unconfirmed).add("left", *left);
   report.add("recover_seconds", std::round(static_cast<double>(recovered) / 1e4) / 100);
   if (done) report.add("commits", number(*done, "commits"));
   report.add("resident_mib", done ? mib(number(*done, "after_bytes")) : 0.0);

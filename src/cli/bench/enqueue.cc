@@ -25,15 +25,14 @@ struct Caller {
 };
 
 // Each call waits for its durable answer before the next one is made.
-void call_until(engine::Runtime& runtime, const Session& session, const Options& options, std::atomic<std::int64_t>& next,
-                std::int64_t deadline, Caller& out) {
+void call_until(engine::Runtime& runtime, const Session& session, const Options& options,
+                std::atomic<std::int64_t>& next, std::int64_t deadline, Caller& out) {
   for (;;) {
     const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
     const std::int64_t begin = steady_now();
     if (i >= options.count || begin >= deadline) return;
-    auto outcome = runtime.wait<engine::EnqueueOutcome>([&](auto done) {
-      runtime.engine().enqueue(request_of(session, options, i), std::move(done));
-    });
+    auto outcome = runtime.wait<engine::EnqueueOutcome>(
+        [&](auto done) { runtime.engine().enqueue(request_of(session, options, i), std::move(done)); });
     if (!outcome) {
       out.error = outcome.error();
       return;
@@ -51,7 +50,8 @@ Ran run_enqueue(Session& session, const Options& options, Report& report) {
   std::vector<Caller> callers(static_cast<std::size_t>(options.callers));
   std::atomic<std::int64_t> next{0};
   const std::int64_t begin = steady_now();
-  const std::int64_t deadline = begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
+  const std::int64_t deadline =
+      begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
   {
     std::vector<std::jthread> threads;
     for (auto& caller : callers) {
@@ -72,7 +72,9 @@ Ran run_enqueue(Session& session, const Options& options, Report& report) {
     all.add(caller.samples);
   }
   const auto done = static_cast<std::int64_t>(all.size());
-  report.add("callers", options.callers).add("count", done).add("seconds", std::round(static_cast<double>(took) / 1e4) / 100);
+  report.add("callers", options.callers)
+      .add("count", done)
+      .add("seconds", std::round(static_cast<double>(took) / 1e4) / 100);
   report.add("rate", rate_of(done, took)).add("p50_ms", all.percentile_ms(0.5)).add("p99_ms", all.percentile_ms(0.99));
   add_writer(report, runtime.writer_stats());
   report.add("resident_mib", mib(resident_bytes()));
@@ -88,13 +90,15 @@ Ran run_enqueue_batch(Session& session, const Options& options, Report& report) 
   Samples samples;
   std::int64_t rows = 0;
   const std::int64_t begin = steady_now();
-  const std::int64_t deadline = begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
+  const std::int64_t deadline =
+      begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
   while (rows < options.count && steady_now() < deadline) {
     std::vector<engine::EnqueueRequest> requests;
     const std::int64_t end = std::min(rows + kBatch, options.count);
     for (std::int64_t i = rows; i < end; ++i) requests.push_back(request_of(session, options, i));
     const std::int64_t call = steady_now();
-    auto outcomes = runtime.wait<Outcomes>([&](auto done) { runtime.engine().enqueue_batch(std::move(requests), std::move(done)); });
+    auto outcomes = runtime.wait<Outcomes>(
+        [&](auto done) { runtime.engine().enqueue_batch(std::move(requests), std::move(done)); });
     if (!outcomes) return outcomes.error();
     samples.add(steady_now() - call);
     for (const auto& outcome : *outcomes) {
@@ -105,7 +109,9 @@ Ran run_enqueue_batch(Session& session, const Options& options, Report& report) 
   }
   const std::int64_t took = steady_now() - begin;
   report.add("batch", kBatch).add("count", rows).add("seconds", std::round(static_cast<double>(took) / 1e4) / 100);
-  report.add("rate", rate_of(rows, took)).add("p50_ms", samples.percentile_ms(0.5)).add("p99_ms", samples.percentile_ms(0.99));
+  report.add("rate", rate_of(rows, took))
+      .add("p50_ms", samples.percentile_ms(0.5))
+      .add("p99_ms", samples.percentile_ms(0.99));
   add_writer(report, runtime.writer_stats());
   report.add("resident_mib", mib(resident_bytes()));
   return kDone;

@@ -30,12 +30,15 @@ class Db {
   Db& operator=(const Db&) = delete;
 
   void run(const std::string& sql) { check(PQexec(connection_, sql.c_str())); }
-  void prepare(const char* name, const std::string& sql) { check(PQprepare(connection_, name, sql.c_str(), 0, nullptr)); }
+  void prepare(const char* name, const std::string& sql) {
+    check(PQprepare(connection_, name, sql.c_str(), 0, nullptr));
+  }
   // First column of every row.
   std::vector<std::string> execute(const char* name, const std::vector<std::string>& values = {}) {
     std::vector<const char*> pointers;
     for (const auto& value : values) pointers.push_back(value.c_str());
-    PGresult* result = PQexecPrepared(connection_, name, static_cast<int>(values.size()), pointers.data(), nullptr, nullptr, 0);
+    PGresult* result =
+        PQexecPrepared(connection_, name, static_cast<int>(values.size()), pointers.data(), nullptr, nullptr, 0);
     std::vector<std::string> out;
     for (int i = 0; i < PQntuples(result); ++i) out.emplace_back(PQgetvalue(result, i, 0));
     check(result);
@@ -81,25 +84,37 @@ class Probe {
     }
     db_.run("alter table " + schema_ + ".execution set (fillfactor = 50)");
     db_.run("set search_path = " + schema_);
-    db_.prepare("identity", "insert into identity (tenant, space, key, target, target_kind, tombstone, revision) select 1, 0, k, t, 0, "
-                            "false, 1 from unnest($1::text[], $2::uuid[]) u(k, t) on conflict do nothing returning target");
-    db_.prepare("execution", "insert into execution (id, tenant, lane, kind, name, identity, priority, max_attempts, fingerprint, "
-                             "created_at, scheduled_at) select t, 1, 1, 0, 'noop', k, 100, 3, decode(repeat('00', 32), 'hex'), $3::bigint, "
-                             "$3::bigint from unnest($1::text[], $2::uuid[]) u(k, t)");
-    db_.prepare("payload", "insert into payload (execution, encoding, args, policy) select t, 0, convert_to(a, 'UTF8'), '' from "
-                           "unnest($1::uuid[], $2::text[]) u(t, a)");
-    db_.prepare("ready", "insert into ready (lane, alone, priority, due_at, execution) select 1, 0, 100, $2::bigint, t from "
-                         "unnest($1::uuid[]) t");
-    db_.prepare("take", "with gone as (delete from ready where ctid = any (array(select r.ctid from ready r where r.lane = 1 and "
-                        "r.alone = 0 order by r.lane, r.alone, r.priority, r.due_at, r.execution limit $1::integer for update skip "
-                        "locked)) returning execution), claimed as (update execution e set status = 1, version = 2, attempt = 1, "
-                        "started_at = $2::bigint, lease_expires_at = $2::bigint, worker = 'probe' where e.id = any (array(select "
-                        "execution from gone)) and e.status = 0 returning e.*) select c.id, c.*, p.args from claimed c join payload p "
-                        "on p.execution = c.id");
-    db_.prepare("succeed", "update execution e set status = 4, version = e.version + 1, last_end = 1, completed_at = $2::bigint, result "
-                           "= 'null', lease_expires_at = null from unnest($1::uuid[]) u(id) where e.id = u.id and e.version = 2");
-    db_.prepare("find", "select e.* from identity i join execution e on e.id = i.target where i.tenant = 1 and i.space = 0 and i.key = "
-                        "any ($1::text[])");
+    db_.prepare(
+        "identity",
+        "insert into identity (tenant, space, key, target, target_kind, tombstone, revision) select 1, 0, k, t, 0, "
+        "false, 1 from unnest($1::text[], $2::uuid[]) u(k, t) on conflict do nothing returning target");
+    db_.prepare(
+        "execution",
+        "insert into execution (id, tenant, lane, kind, name, identity, priority, max_attempts, fingerprint, "
+        "created_at, scheduled_at) select t, 1, 1, 0, 'noop', k, 100, 3, decode(repeat('00', 32), 'hex'), $3::bigint, "
+        "$3::bigint from unnest($1::text[], $2::uuid[]) u(k, t)");
+    db_.prepare("payload",
+                "insert into payload (execution, encoding, args, policy) select t, 0, convert_to(a, 'UTF8'), '' from "
+                "unnest($1::uuid[], $2::text[]) u(t, a)");
+    db_.prepare("ready",
+                "insert into ready (lane, alone, priority, due_at, execution) select 1, 0, 100, $2::bigint, t from "
+                "unnest($1::uuid[]) t");
+    db_.prepare(
+        "take",
+        "with gone as (delete from ready where ctid = any (array(select r.ctid from ready r where r.lane = 1 and "
+        "r.alone = 0 order by r.lane, r.alone, r.priority, r.due_at, r.execution limit $1::integer for update skip "
+        "locked)) returning execution), claimed as (update execution e set status = 1, version = 2, attempt = 1, "
+        "started_at = $2::bigint, lease_expires_at = $2::bigint, worker = 'probe' where e.id = any (array(select "
+        "execution from gone)) and e.status = 0 returning e.*) select c.id, c.*, p.args from claimed c join payload p "
+        "on p.execution = c.id");
+    db_.prepare(
+        "succeed",
+        "update execution e set status = 4, version = e.version + 1, last_end = 1, completed_at = $2::bigint, result "
+        "= 'null', lease_expires_at = null from unnest($1::uuid[]) u(id) where e.id = u.id and e.version = 2");
+    db_.prepare(
+        "find",
+        "select e.* from identity i join execution e on e.id = i.target where i.tenant = 1 and i.space = 0 and i.key = "
+        "any ($1::text[])");
   }
   ~Probe() {
     try {

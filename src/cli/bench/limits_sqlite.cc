@@ -69,19 +69,27 @@ class Probe {
     identity_ = db_.prepare("INSERT OR IGNORE INTO identity VALUES (1, 0, ?1, ?2, 0, 0, NULL, NULL, 1)");
     execution_ = db_.prepare(
         "INSERT INTO execution (id, tenant, lane, kind, name, identity, priority, max_attempts, attempt_timeout, "
-        "idempotency_key_ttl_seconds, fingerprint, created_at, status, version, attempt, flags, last_end, close_reason, "
-        "suspend_reason, scheduled_at) VALUES (?1, 1, 1, 0, 'noop', ?2, 100, 3, 0, 0, zeroblob(32), ?3, 0, 1, 0, 0, 0, 0, 0, ?3)");
+        "idempotency_key_ttl_seconds, fingerprint, created_at, status, version, attempt, flags, last_end, "
+        "close_reason, "
+        "suspend_reason, scheduled_at) VALUES (?1, 1, 1, 0, 'noop', ?2, 100, 3, 0, 0, zeroblob(32), ?3, 0, 1, 0, 0, 0, "
+        "0, 0, ?3)");
     payload_ = db_.prepare("INSERT INTO payload VALUES (?1, 0, CAST(?2 AS BLOB), '')");
     ready_ = db_.prepare("INSERT INTO ready VALUES (1, 0, 100, ?2, ?1)");
     take_ = db_.prepare(
-        "SELECT e.*, p.* FROM ready r CROSS JOIN execution e ON e.id = r.execution CROSS JOIN payload p ON p.execution = "
+        "SELECT e.*, p.* FROM ready r CROSS JOIN execution e ON e.id = r.execution CROSS JOIN payload p ON p.execution "
+        "= "
         "r.execution WHERE r.lane = 1 AND r.alone = 0 ORDER BY r.priority, r.due_at, r.execution LIMIT ?1");
-    remove_ = db_.prepare("DELETE FROM ready WHERE lane = 1 AND alone = 0 AND priority = 100 AND due_at = ?2 AND execution = ?1");
-    claim_ = db_.prepare("UPDATE execution SET status = 1, version = 2, attempt = 1, started_at = ?2, lease_expires_at = ?2, "
-                         "worker = 'probe' WHERE id = ?1 AND version = 1");
-    succeed_ = db_.prepare("UPDATE execution SET status = 4, version = 3, last_end = 1, completed_at = ?2, result = x'6e756c6c', "
-                           "lease_expires_at = NULL WHERE id = ?1 AND version = 2");
-    find_ = db_.prepare("SELECT e.* FROM identity i JOIN execution e ON e.id = i.target WHERE i.tenant = 1 AND i.space = 0 AND i.key = ?1");
+    remove_ = db_.prepare(
+        "DELETE FROM ready WHERE lane = 1 AND alone = 0 AND priority = 100 AND due_at = ?2 AND execution = ?1");
+    claim_ = db_.prepare(
+        "UPDATE execution SET status = 1, version = 2, attempt = 1, started_at = ?2, lease_expires_at = ?2, "
+        "worker = 'probe' WHERE id = ?1 AND version = 1");
+    succeed_ = db_.prepare(
+        "UPDATE execution SET status = 4, version = 3, last_end = 1, completed_at = ?2, result = x'6e756c6c', "
+        "lease_expires_at = NULL WHERE id = ?1 AND version = 2");
+    find_ = db_.prepare(
+        "SELECT e.* FROM identity i JOIN execution e ON e.id = i.target WHERE i.tenant = 1 AND i.space = 0 AND i.key = "
+        "?1");
   }
 
   double insert(std::int64_t count, std::int64_t batch) {

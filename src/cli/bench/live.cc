@@ -35,11 +35,12 @@ class LiveWorker {
       pool_ = runtime.start_worker(noop_handlers(probe), worker);
       return {};
     }
-    auto child = Child::start({"bench-worker", "--store", session.settings().store, "--tenant", session.tenant(), "--queue",
-                               options.queue(), "--slots", std::to_string(options.slots), "--stamps"});
+    auto child = Child::start({"bench-worker", "--store", session.settings().store, "--tenant", session.tenant(),
+                               "--queue", options.queue(), "--slots", std::to_string(options.slots), "--stamps"});
     if (!child) return child.error();
     child_.emplace(*std::move(child));
-    if (!child_->read_line(Duration{30'000'000})) return make_error(ErrorCode::Internal, "the worker process did not start");
+    if (!child_->read_line(Duration{30'000'000}))
+      return make_error(ErrorCode::Internal, "the worker process did not start");
     return {};
   }
 
@@ -82,7 +83,8 @@ Result<engine::EnqueueOutcome> enqueue_one(engine::Runtime& runtime, const Sessi
   request.name = "noop";
   request.args = payload(i, options.payload_bytes);
   request.task_id = std::move(task_id);
-  return runtime.wait<engine::EnqueueOutcome>([&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });
+  return runtime.wait<engine::EnqueueOutcome>(
+      [&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });
 }
 
 }  // namespace
@@ -104,7 +106,8 @@ Ran run_latency(Session& session, const Options& options, Report& report) {
     const std::int64_t answered = steady_now();
     if (!outcome) return outcome.error();
     const auto at = worker.next(Duration{30'000'000});
-    if (!at) return make_error(ErrorCode::TimedOut, "the handler of task " + std::to_string(i) + " did not start in 30 s");
+    if (!at)
+      return make_error(ErrorCode::TimedOut, "the handler of task " + std::to_string(i) + " did not start in 30 s");
     if (i >= 0) {
       to_handler.add(*at - begin);
       to_answer.add(answered - begin);
@@ -113,7 +116,8 @@ Ran run_latency(Session& session, const Options& options, Report& report) {
     if (i % 50 == 0) progress("latency " + std::to_string(i));
   }
   worker.stop();
-  report.add("count", options.count).add("worker", runtime.store().backend() == "sqlite" ? "same process" : "another process");
+  report.add("count", options.count)
+      .add("worker", runtime.store().backend() == "sqlite" ? "same process" : "another process");
   report.add("p50_ms", to_handler.percentile_ms(0.5)).add("p99_ms", to_handler.percentile_ms(0.99));
   report.add("enqueue_p50_ms", to_answer.percentile_ms(0.5)).add("enqueue_p99_ms", to_answer.percentile_ms(0.99));
   add_writer(report, runtime.writer_stats());
@@ -135,7 +139,8 @@ Ran run_duplicates(Session& session, const Options& options, Report& report) {
   std::mutex error_mutex;
   std::optional<Error> error;
   const std::int64_t begin = steady_now();
-  const std::int64_t deadline = begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
+  const std::int64_t deadline =
+      begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
   {
     std::vector<std::jthread> threads;
     for (auto& mine : samples) {
@@ -169,9 +174,13 @@ Ran run_duplicates(Session& session, const Options& options, Report& report) {
   const engine::WriterStats stats = runtime.writer_stats();
   worker.stop();
   const auto done = static_cast<std::int64_t>(all.size());
-  report.add("callers", options.callers).add("count", done).add("seconds", std::round(static_cast<double>(took) / 1e4) / 100);
+  report.add("callers", options.callers)
+      .add("count", done)
+      .add("seconds", std::round(static_cast<double>(took) / 1e4) / 100);
   report.add("rate", rate_of(done, took)).add("p50_ms", all.percentile_ms(0.5)).add("p99_ms", all.percentile_ms(0.99));
-  report.add("executions", executions).add("created", created.load()).add("answered_after_completion", with_result.load());
+  report.add("executions", executions)
+      .add("created", created.load())
+      .add("answered_after_completion", with_result.load());
   add_writer(report, stats);
   report.add("resident_mib", mib(resident_bytes()));
   return executions == 1 && created == 1 ? kDone : kRefused;

@@ -54,7 +54,7 @@ EffectCount count_effects(const std::string& path, std::int64_t count) {
 }
 
 std::int64_t effect_lines(const std::string& path) {
-  struct stat about {};
+  struct stat about{};
   return ::stat(path.c_str(), &about) == 0 ? about.st_size / 8 : 0;
 }
 

@@ -42,9 +42,8 @@ Result<int> demo_enqueuer(Session& session, const Args& args) {
     request.name = "sleep";
     request.args = args.text("args");
     request.task_id = args.text("task-id");
-    SEMEL_TRY(outcome, session.ask<engine::EnqueueOutcome>([&](auto done) {
-      runtime->engine().enqueue(std::move(request), std::move(done));
-    }));
+    SEMEL_TRY(outcome, session.ask<engine::EnqueueOutcome>(
+                           [&](auto done) { runtime->engine().enqueue(std::move(request), std::move(done)); }));
     (outcome.created ? created : existing) += 1;
   }
   std::cout << "created " << created << " existing " << existing << std::endl;
@@ -56,8 +55,9 @@ Result<void> enqueue_many(const Story& story) {
   constexpr int kTimes = 25;
   std::vector<Child> children;
   for (int i = 0; i < kProcesses; ++i) {
-    auto child = Child::start({"demo-enqueuer", "--store", story.store, "--tenant", story.tenant, "--queue", story.queue,
-                               "--task-id", story.id, "--args", story.args, "--times", std::to_string(kTimes)});
+    auto child =
+        Child::start({"demo-enqueuer", "--store", story.store, "--tenant", story.tenant, "--queue", story.queue,
+                      "--task-id", story.id, "--args", story.args, "--times", std::to_string(kTimes)});
     if (!child) return child.error();
     children.push_back(*std::move(child));
   }
@@ -81,8 +81,8 @@ Result<void> enqueue_many(const Story& story) {
 }
 
 Result<Child> start_worker(const Story& story, const char* name) {
-  return Child::start({"worker", "--store", story.store, "--tenant", story.tenant, "--queues", story.queue, "--name", name,
-                       "--slots", "2", "--lease", "1s", "--effects", story.effects, "--quiet", "--with-parent"});
+  return Child::start({"worker", "--store", story.store, "--tenant", story.tenant, "--queues", story.queue, "--name",
+                       name, "--slots", "2", "--lease", "1s", "--effects", story.effects, "--quiet", "--with-parent"});
 }
 
 int effects_of(const Story& story) {
@@ -101,7 +101,8 @@ Result<void> kill_one(const Story& story) {
   }
   child->signal(SIGKILL);
   child->wait();
-  say("2. worker-one (pid " + std::to_string(pid) + ") began the task and was killed with SIGKILL before it could answer.");
+  say("2. worker-one (pid " + std::to_string(pid) +
+      ") began the task and was killed with SIGKILL before it could answer.");
   return {};
 }
 
@@ -129,14 +130,16 @@ Result<void> tell_the_end(Session& session, const Story& story) {
   engine::EnqueueRequest other = again;
   other.args = R"({"for":"400ms","order":1,"amount":"9999.00"})";
   const auto ask = [&](engine::EnqueueRequest request) {
-    return session.ask<engine::EnqueueOutcome>([&](auto done) { (*runtime)->engine().enqueue(std::move(request), std::move(done)); });
+    return session.ask<engine::EnqueueOutcome>(
+        [&](auto done) { (*runtime)->engine().enqueue(std::move(request), std::move(done)); });
   };
   auto late = ask(again);
   if (!late) return late.error();
-  say("4. A late duplicate is answered with the recorded outcome: " + std::string(to_string(late->status)) + ", result " +
-      late->result.value_or("null"));
+  say("4. A late duplicate is answered with the recorded outcome: " + std::string(to_string(late->status)) +
+      ", result " + late->result.value_or("null"));
   auto refused = ask(other);
-  if (!refused) say("5. The same id with another amount is refused: " + std::string(error_info(refused.error().code).name) + ".");
+  if (!refused)
+    say("5. The same id with another amount is refused: " + std::string(error_info(refused.error().code).name) + ".");
   session.close();  // what was counted behind the answers is in the ledger now
   auto reader = session.reader();
   if (!reader) return reader.error();
@@ -144,7 +147,8 @@ Result<void> tell_the_end(Session& session, const Story& story) {
   if (!explanation) return explanation.error();
   say("\n$ semel explain task " + story.id + "\n" + explanation_text(*explanation));
   const auto& e = explanation->execution->execution;
-  say("The handler ran " + std::to_string(effects_of(story)) + " times (steps run at least once); the outcome was recorded " +
+  say("The handler ran " + std::to_string(effects_of(story)) +
+      " times (steps run at least once); the outcome was recorded " +
       (e.status == Status::succeeded ? "once" : "never") + ", in one execution; every duplicate was answered.");
   if (e.status != Status::succeeded) return make_error(ErrorCode::Internal, "the task did not succeed");
   return {};

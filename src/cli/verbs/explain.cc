@@ -13,18 +13,30 @@ namespace {
 
 std::string_view words_of(core::LedgerRule rule) {
   switch (rule) {
-    case core::LedgerRule::existing_live: return "answered with the live execution";
-    case core::LedgerRule::existing_completed: return "answered with the recorded outcome";
-    case core::LedgerRule::rejected: return "rejected, as on_duplicate asked";
-    case core::LedgerRule::fingerprint_mismatch: return "refused: other name or args";
-    case core::LedgerRule::key_existing: return "answered through the idempotency key";
-    case core::LedgerRule::key_conflict: return "refused: id and key lead to different executions";
-    case core::LedgerRule::result_expired: return "answered by the key after the result was gone";
-    case core::LedgerRule::delivery_already_claimed: return "delivery met a live lease";
-    case core::LedgerRule::delivery_terminal: return "delivery met a finished task";
-    case core::LedgerRule::repeated_completion: return "completion repeated, answered as recorded";
-    case core::LedgerRule::stale_version: return "write of a lost lease refused";
-    case core::LedgerRule::repeated_redrive: return "redrive repeated, answered with the same successor";
+    case core::LedgerRule::existing_live:
+      return "answered with the live execution";
+    case core::LedgerRule::existing_completed:
+      return "answered with the recorded outcome";
+    case core::LedgerRule::rejected:
+      return "rejected, as on_duplicate asked";
+    case core::LedgerRule::fingerprint_mismatch:
+      return "refused: other name or args";
+    case core::LedgerRule::key_existing:
+      return "answered through the idempotency key";
+    case core::LedgerRule::key_conflict:
+      return "refused: id and key lead to different executions";
+    case core::LedgerRule::result_expired:
+      return "answered by the key after the result was gone";
+    case core::LedgerRule::delivery_already_claimed:
+      return "delivery met a live lease";
+    case core::LedgerRule::delivery_terminal:
+      return "delivery met a finished task";
+    case core::LedgerRule::repeated_completion:
+      return "completion repeated, answered as recorded";
+    case core::LedgerRule::stale_version:
+      return "write of a lost lease refused";
+    case core::LedgerRule::repeated_redrive:
+      return "redrive repeated, answered with the same successor";
   }
   return "?";
 }
@@ -34,13 +46,15 @@ void tell_life(std::string& out, const core::Execution& e) {
     if (at) out += "  " + base::format_instant(*at) + "  " + plain(what) + "\n";
   };
   line(e.created_at, "created");
-  if (e.attempt > 0) line(e.started_at, "attempt " + std::to_string(e.attempt) + " of " + std::to_string(e.max_attempts) +
-                                            " claimed by " + e.worker.value_or("?"));
+  if (e.attempt > 0)
+    line(e.started_at, "attempt " + std::to_string(e.attempt) + " of " + std::to_string(e.max_attempts) +
+                           " claimed by " + e.worker.value_or("?"));
   if (e.last_end != core::AttemptEnd::none && !is_terminal(e.status)) {
     out += "  the attempt before ended: " + std::string(engine::to_string(e.last_end)) + "\n";
   }
   line(e.cancel_requested_at, "cancel requested");
-  line(e.completed_at, std::string(to_string(e.status)) + (e.attempt > 1 ? " at attempt " + std::to_string(e.attempt) : ""));
+  line(e.completed_at,
+       std::string(to_string(e.status)) + (e.attempt > 1 ? " at attempt " + std::to_string(e.attempt) : ""));
   if (e.error) out += "  error   " + plain(*e.error) + "\n";
   if (e.result) out += "  result  " + plain(*e.result) + "\n";
 }
@@ -50,7 +64,8 @@ void tell_duplicates(std::string& out, const engine::ExplainedDuplicates& duplic
   for (const auto& [rule, count] : duplicates.counts) total += count;
   if (total == 0) return;
   const bool key = duplicates.space == core::Space::key;
-  out += "\nSuppressed for " + std::string(key ? "key " : "id ") + plain(duplicates.key) + ": " + std::to_string(total) + "\n";
+  out += "\nSuppressed for " + std::string(key ? "key " : "id ") + plain(duplicates.key) + ": " +
+         std::to_string(total) + "\n";
   for (const auto& [rule, count] : duplicates.counts) {
     out += "  " + std::to_string(count) + " x " + std::string(words_of(rule)) + " (" +
            std::string(engine::to_string(rule)) + ")\n";
@@ -100,7 +115,8 @@ std::string explanation_text(const engine::Explanation& explanation) {
     const auto& attention = *explanation.attention;
     if (attention.successor) out += "\nRedriven: runs again as " + attention.successor->to_string() + "\n";
     else if (attention.discarded_at) out += "\nDiscarded " + base::format_instant(*attention.discarded_at) + "\n";
-    else if (attention.status == Status::dead_lettered) out += "\nWaits for `semel task redrive` or `semel task discard`.\n";
+    else if (attention.status == Status::dead_lettered)
+      out += "\nWaits for `semel task redrive` or `semel task discard`.\n";
   }
   for (const auto& duplicates : explanation.duplicates) tell_duplicates(out, duplicates);
   if (!explanation.chain.empty()) {

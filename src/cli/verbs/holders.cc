@@ -24,7 +24,8 @@ Result<std::int32_t> version_of(const Args& args) {
   SEMEL_TRY(version, args.integer("version"));
   if (!version) return make_error(ErrorCode::InvalidArgument, "version is missing; give the one the claim answered");
   if (*version < 0 || *version > std::numeric_limits<std::int32_t>::max()) {
-    return make_error(ErrorCode::InvalidArgument, "version must be the one the claim answered, not " + std::to_string(*version));
+    return make_error(ErrorCode::InvalidArgument,
+                      "version must be the one the claim answered, not " + std::to_string(*version));
   }
   return static_cast<std::int32_t>(*version);
 }
@@ -61,7 +62,8 @@ Result<int> claim(Session& session, const Args& args) {
   SEMEL_TRY(runtime, session.writer(request.wait.count() > 0));
   if (auto caught_up = catch_up(session, *runtime); !caught_up) return caught_up.error();
   using Views = std::vector<store::ExecutionView>;
-  SEMEL_TRY(views, session.ask<Views>([&](auto done) { runtime->engine().claim(std::move(request), std::move(done)); }));
+  SEMEL_TRY(views,
+            session.ask<Views>([&](auto done) { runtime->engine().claim(std::move(request), std::move(done)); }));
   session.print(api::claimed_json(views), [&] {
     Table table{"EXECUTION", "TASK", "NAME", "VERSION", "ATTEMPT", "LEASE EXPIRES"};
     for (const auto& view : views) {
@@ -87,9 +89,8 @@ Result<int> deliver(Session& session, const Args& args) {
   }
   SEMEL_TRY(runtime, session.writer());
   if (auto caught_up = catch_up(session, *runtime); !caught_up) return caught_up.error();
-  SEMEL_TRY(outcome, session.ask<engine::DeliverOutcome>([&](auto done) {
-    runtime->engine().deliver(std::move(request), std::move(done));
-  }));
+  SEMEL_TRY(outcome, session.ask<engine::DeliverOutcome>(
+                         [&](auto done) { runtime->engine().deliver(std::move(request), std::move(done)); }));
   session.print(api::delivery_json(outcome), [&] {
     const auto& e = outcome.execution.execution;
     Lines lines;
@@ -110,9 +111,8 @@ Result<int> heartbeat(Session& session, const Args& args) {
   request.lease = lease;
   request.progress = args.get("progress");
   SEMEL_TRY(runtime, session.writer());
-  SEMEL_TRY(answer, session.ask<core::HeartbeatAnswer>([&](auto done) {
-    runtime->engine().heartbeat(std::move(request), std::move(done));
-  }));
+  SEMEL_TRY(answer, session.ask<core::HeartbeatAnswer>(
+                        [&](auto done) { runtime->engine().heartbeat(std::move(request), std::move(done)); }));
   session.print(api::heartbeat_json(id, answer), [&] {
     return "lease until " + base::format_instant(answer.lease_expires_at) +
            (answer.cancel_requested ? ", and please stop: cancel was requested\n" : "\n");
@@ -138,7 +138,8 @@ Result<int> complete(Session& session, const Args& args) {
   request.version = version;
   request.result = args.get("result");
   SEMEL_TRY(runtime, session.writer());
-  SEMEL_TRY(answer, session.ask<core::EndAnswer>([&](auto done) { runtime->engine().complete(std::move(request), std::move(done)); }));
+  SEMEL_TRY(answer, session.ask<core::EndAnswer>(
+                        [&](auto done) { runtime->engine().complete(std::move(request), std::move(done)); }));
   return print_end(session, id, answer);
 }
 
@@ -157,7 +158,8 @@ Result<int> fail(Session& session, const Args& args) {
   request.retryable = retryable.value_or(true);
   request.cancelled = args.has("cancelled");
   SEMEL_TRY(runtime, session.writer());
-  SEMEL_TRY(answer, session.ask<core::EndAnswer>([&](auto done) { runtime->engine().fail(std::move(request), std::move(done)); }));
+  SEMEL_TRY(answer, session.ask<core::EndAnswer>(
+                        [&](auto done) { runtime->engine().fail(std::move(request), std::move(done)); }));
   return print_end(session, id, answer);
 }
 
@@ -170,7 +172,8 @@ Result<int> release(Session& session, const Args& args) {
   request.version = version;
   request.delay = delay.value_or(Duration{0});
   SEMEL_TRY(runtime, session.writer());
-  SEMEL_TRY(answer, session.ask<core::EndAnswer>([&](auto done) { runtime->engine().release(std::move(request), std::move(done)); }));
+  SEMEL_TRY(answer, session.ask<core::EndAnswer>(
+                        [&](auto done) { runtime->engine().release(std::move(request), std::move(done)); }));
   return print_end(session, id, answer);
 }
 
@@ -184,8 +187,11 @@ void add_holder_verbs(std::vector<Verb>& out) {
   out.push_back({"task claim",
                  "take ready tasks under a lease",
                  {},
-                 {{"queues", "NAMES", "only these queues, e.g. payments,mail"}, worker, {"max", "N", "at most (1)"},
-                  {"wait", "DURATION", "wait this long for work (0)"}, lease},
+                 {{"queues", "NAMES", "only these queues, e.g. payments,mail"},
+                  worker,
+                  {"max", "N", "at most (1)"},
+                  {"wait", "DURATION", "wait this long for work (0)"},
+                  lease},
                  "  semel task claim --queues payments --worker script-1 --lease 60s -o json\n",
                  claim});
   out.push_back({"task deliver",

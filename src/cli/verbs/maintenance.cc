@@ -37,7 +37,11 @@ class Checks {
     base::JsonWriter json(out);
     json.begin_object().field("ok", !failed_).key("checks").begin_array();
     for (const auto& check : all_) {
-      json.begin_object().field("name", check.name).field("status", check.status).field("message", check.message).end_object();
+      json.begin_object()
+          .field("name", check.name)
+          .field("status", check.status)
+          .field("message", check.message)
+          .end_object();
     }
     json.end_array().end_object();
     return out;
@@ -57,7 +61,7 @@ class Checks {
 void check_disk(Checks& checks, const std::string& file) {
   const std::size_t slash = file.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash + 1);
-  struct statvfs about {};
+  struct statvfs about{};
   if (::statvfs(folder.c_str(), &about) != 0) return;
   const std::uint64_t free_mib = static_cast<std::uint64_t>(about.f_bavail) * about.f_frsize >> 20;
   constexpr std::uint64_t kLowMib = 256;
@@ -106,7 +110,8 @@ Result<int> doctor(Session& session, const Args&) {
   Checks checks;
   const Settings& settings = session.settings();
   checks.ok("version", std::string("semel ") + kVersion);
-  checks.ok("settings", settings.config_file.empty() ? "no semel.toml here; defaults, environment and flags" : settings.config_file + " read");
+  checks.ok("settings", settings.config_file.empty() ? "no semel.toml here; defaults, environment and flags"
+                                                     : settings.config_file + " read");
   auto url = parse_store_url(settings.store);
   if (!url) {
     checks.fail("store", url.error());
@@ -114,7 +119,8 @@ Result<int> doctor(Session& session, const Args&) {
     if (url->backend == Backend::sqlite) {
       const LibraryVersions versions = library_versions();
       if (versions.sqlite_is_old) {
-        checks.warn("sqlite", versions.sqlite + " is older than 3.51.3: let no other program write or checkpoint the file");
+        checks.warn("sqlite",
+                    versions.sqlite + " is older than 3.51.3: let no other program write or checkpoint the file");
       } else {
         checks.ok("sqlite", versions.sqlite);
       }
@@ -169,7 +175,8 @@ Result<int> purge(Session& session, const Args&) {
   std::int64_t looked_at = 0;
   ExecutionId after;
   for (;;) {
-    SEMEL_TRY(page, session.ask<core::SweepAnswer>([&](auto done) { runtime->engine().purge(after, std::move(done)); }));
+    SEMEL_TRY(page,
+              session.ask<core::SweepAnswer>([&](auto done) { runtime->engine().purge(after, std::move(done)); }));
     deleted += page.changed;
     looked_at += page.looked_at;
     after = page.next_after;
@@ -179,7 +186,8 @@ Result<int> purge(Session& session, const Args&) {
   base::JsonWriter json(body);
   json.begin_object().field("deleted_count", deleted).field("looked_at_count", looked_at).end_object();
   session.print(body, [&] {
-    return std::to_string(deleted) + " of " + std::to_string(looked_at) + " executions were past their retention and are gone\n";
+    return std::to_string(deleted) + " of " + std::to_string(looked_at) +
+           " executions were past their retention and are gone\n";
   });
   return kDone;
 }
@@ -210,17 +218,37 @@ Result<int> version(Session& session, const Args&) {
 }  // namespace
 
 void add_maintenance_verbs(std::vector<Verb>& out) {
-  out.push_back({"doctor", "is everything as it should be: settings, store, versions, clock, disk", {}, {},
-                 "  semel doctor --store postgres://semel@db/semel\n", doctor});
-  out.push_back({"verify", "check every invariant between the tables; exit code 3 when one is broken", {}, {},
-                 "  semel verify --store sqlite:app.db\n", verify});
-  out.push_back({"backup", "copy a SQLite store, live or not, into a new file", {{"FILE", "where to; must not exist"}}, {},
-                 "  semel backup app-backup.db --store sqlite:app.db\n", backup});
-  out.push_back({"restore", "replace a SQLite store by a backup, after checking it", {{"FILE", "the backup"}}, {},
-                 "  semel restore app-backup.db --store sqlite:app.db\n", restore});
+  out.push_back({"doctor",
+                 "is everything as it should be: settings, store, versions, clock, disk",
+                 {},
+                 {},
+                 "  semel doctor --store postgres://semel@db/semel\n",
+                 doctor});
+  out.push_back({"verify",
+                 "check every invariant between the tables; exit code 3 when one is broken",
+                 {},
+                 {},
+                 "  semel verify --store sqlite:app.db\n",
+                 verify});
+  out.push_back({"backup",
+                 "copy a SQLite store, live or not, into a new file",
+                 {{"FILE", "where to; must not exist"}},
+                 {},
+                 "  semel backup app-backup.db --store sqlite:app.db\n",
+                 backup});
+  out.push_back({"restore",
+                 "replace a SQLite store by a backup, after checking it",
+                 {{"FILE", "the backup"}},
+                 {},
+                 "  semel restore app-backup.db --store sqlite:app.db\n",
+                 restore});
   out.push_back({"purge", "delete what is past its retention now", {}, {}, "  semel purge\n", purge});
-  out.push_back({"migrate", "bring the schema of a store up to date", {}, {},
-                 "  semel migrate --store postgres://semel@db/semel\n", migrate});
+  out.push_back({"migrate",
+                 "bring the schema of a store up to date",
+                 {},
+                 {},
+                 "  semel migrate --store postgres://semel@db/semel\n",
+                 migrate});
   out.push_back({"version", "which version this is", {}, {}, "  semel version -o json\n", version});
 }
 

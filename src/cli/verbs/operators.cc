@@ -16,9 +16,8 @@ Result<int> bulk(Session& session, const Args& args, engine::Verb verb) {
   filter.limit = 1000;
   std::vector<BulkItem> items;
   for (;;) {
-    SEMEL_TRY(page, session.ask<engine::BulkPage>([&](auto done) {
-      runtime->engine().bulk({verb, filter, dry_run}, std::move(done));
-    }));
+    SEMEL_TRY(page, session.ask<engine::BulkPage>(
+                        [&](auto done) { runtime->engine().bulk({verb, filter, dry_run}, std::move(done)); }));
     items.insert(items.end(), page.items.begin(), page.items.end());
     if (!page.next) break;
     filter.before = page.next;
@@ -27,7 +26,9 @@ Result<int> bulk(Session& session, const Args& args, engine::Verb verb) {
     Table table{"EXECUTION", dry_run ? "WOULD" : "DONE", ""};
     for (const auto& item : items) {
       table.add({item.execution.to_string(), std::string(engine::to_string(verb)),
-                 item.error ? item.error->message : item.successor ? "-> " + item.successor->to_string() : ""});
+                 item.error       ? item.error->message
+                 : item.successor ? "-> " + item.successor->to_string()
+                                  : ""});
     }
     return table.print() + std::to_string(items.size()) + (dry_run ? " would be changed; nothing was\n" : " done\n");
   });
@@ -41,7 +42,8 @@ Result<int> one(Session& session, const Args& args, engine::Verb verb) {
   auto& engine = runtime->engine();
   switch (verb) {
     case engine::Verb::cancel: {
-      SEMEL_TRY(answer, session.ask<core::CancelAnswer>([&](auto done) { engine.cancel(session.tenant(), id, std::move(done)); }));
+      SEMEL_TRY(answer, session.ask<core::CancelAnswer>(
+                            [&](auto done) { engine.cancel(session.tenant(), id, std::move(done)); }));
       session.print(api::cancel_json(id, answer), [&] {
         return id.to_string() + (answer.requested ? ": asked to stop; its worker learns it with the next heartbeat\n"
                                                   : ": " + std::string(to_string(answer.status)) + "\n");
@@ -49,14 +51,17 @@ Result<int> one(Session& session, const Args& args, engine::Verb verb) {
       return kDone;
     }
     case engine::Verb::redrive: {
-      SEMEL_TRY(answer, session.ask<core::RedriveAnswer>([&](auto done) { engine.redrive(session.tenant(), id, std::move(done)); }));
+      SEMEL_TRY(answer, session.ask<core::RedriveAnswer>(
+                            [&](auto done) { engine.redrive(session.tenant(), id, std::move(done)); }));
       session.print(api::redrive_json(id, answer), [&] {
-        return id.to_string() + (answer.created ? ": runs again as " : ": runs already as ") + answer.successor.to_string() + "\n";
+        return id.to_string() + (answer.created ? ": runs again as " : ": runs already as ") +
+               answer.successor.to_string() + "\n";
       });
       return kDone;
     }
     case engine::Verb::discard: {
-      SEMEL_TRY(answer, session.ask<core::DiscardAnswer>([&](auto done) { engine.discard(session.tenant(), id, std::move(done)); }));
+      SEMEL_TRY(answer, session.ask<core::DiscardAnswer>(
+                            [&](auto done) { engine.discard(session.tenant(), id, std::move(done)); }));
       session.print(api::discard_json(id, answer), [&] {
         return id.to_string() + (answer.discarded ? ": discarded, its id is free\n" : ": was discarded before\n");
       });

@@ -13,11 +13,13 @@ namespace {
 std::string count_text(const std::optional<std::int32_t>& count) { return count ? std::to_string(*count) : "-"; }
 
 std::string queue_table(std::span<const engine::QueueView> queues) {
-  Table table{"QUEUE", "READY", "BLOCKED", "PAUSED", "RETENTION", "RATE LIMIT", "CONCURRENCY", "PER KEY", "DEAD LETTER", "ATTEMPTS"};
+  Table table{"QUEUE",      "READY",       "BLOCKED", "PAUSED",      "RETENTION",
+              "RATE LIMIT", "CONCURRENCY", "PER KEY", "DEAD LETTER", "ATTEMPTS"};
   for (const auto& queue : queues) {
     const auto& config = queue.stats.lane.config;
-    table.add({queue.stats.lane.queue, std::to_string(queue.stats.ready_count), std::to_string(queue.stats.blocked_count),
-               config.paused ? "yes" : "no", config.retention ? base::format_duration(*config.retention) : "7d",
+    table.add({queue.stats.lane.queue, std::to_string(queue.stats.ready_count),
+               std::to_string(queue.stats.blocked_count), config.paused ? "yes" : "no",
+               config.retention ? base::format_duration(*config.retention) : "7d",
                config.rate_limit ? base::format_rate({config.rate_limit->count, config.rate_limit->per}) : "-",
                count_text(config.concurrency), count_text(config.concurrency_per_key),
                config.dead_letter ? "yes" : "no", count_text(config.max_attempts)});
@@ -142,7 +144,8 @@ Result<int> key_release(Session& session, const Args& args) {
 Result<int> tenant_create(Session& session, const Args& args) {
   const std::string name = args.text("NAME");
   SEMEL_TRY(runtime, session.writer());
-  SEMEL_TRY(answer, session.ask<core::TenantAnswer>([&](auto done) { runtime->engine().tenant_create(name, std::move(done)); }));
+  SEMEL_TRY(answer, session.ask<core::TenantAnswer>(
+                        [&](auto done) { runtime->engine().tenant_create(name, std::move(done)); }));
   session.print(api::tenant_json(name, answer.created),
                 [&] { return name + (answer.created ? ": created\n" : ": exists already\n"); });
   return kDone;
@@ -163,7 +166,8 @@ Result<int> tenant_list(Session& session, const Args&) {
 
 void add_queue_verbs(std::vector<Verb>& out) {
   const Positional queue{"QUEUE", "name of the queue"};
-  out.push_back({"queue list", "queues with their settings and how much waits", {}, {}, "  semel queue list\n", queue_list});
+  out.push_back(
+      {"queue list", "queues with their settings and how much waits", {}, {}, "  semel queue list\n", queue_list});
   out.push_back({"queue get", "one queue", {queue}, {}, "  semel queue get payments -o json\n", queue_get});
   out.push_back({"queue set",
                  "change settings of a queue; those not named stay, `none` unsets",
@@ -173,17 +177,38 @@ void add_queue_verbs(std::vector<Verb>& out) {
                  "  semel queue set payments --dead-letter true --max-attempts 5\n"
                  "  semel queue set payments --rate-limit none\n",
                  queue_set});
-  out.push_back({"queue pause", "stop claims of a queue; what runs goes on", {queue}, {}, "  semel queue pause payments\n",
+  out.push_back({"queue pause",
+                 "stop claims of a queue; what runs goes on",
+                 {queue},
+                 {},
+                 "  semel queue pause payments\n",
                  [](Session& s, const Args& a) { return queue_pause(s, a, true); }});
-  out.push_back({"queue resume", "let a paused queue go on", {queue}, {}, "  semel queue resume payments\n",
+  out.push_back({"queue resume",
+                 "let a paused queue go on",
+                 {queue},
+                 {},
+                 "  semel queue resume payments\n",
                  [](Session& s, const Args& a) { return queue_pause(s, a, false); }});
   const Positional key{"KEY", "the idempotency key"};
-  out.push_back({"key list", "idempotency keys", {}, {{"limit", "N", "at most (50)"}, {"cursor", "KEY", "go on after this one"}},
-                 "  semel key list\n", key_list});
+  out.push_back({"key list",
+                 "idempotency keys",
+                 {},
+                 {{"limit", "N", "at most (50)"}, {"cursor", "KEY", "go on after this one"}},
+                 "  semel key list\n",
+                 key_list});
   out.push_back({"key get", "what a key leads to", {key}, {}, "  semel key get order-7\n", key_get});
-  out.push_back({"key release", "free a key; of live work only with --force", {key}, {{"force", "", "even while its target is live"}},
-                 "  semel key release order-7\n", key_release});
-  out.push_back({"tenant create", "a new tenant", {{"NAME", "1..63 of a-z 0-9 - _"}}, {}, "  semel tenant create acme\n", tenant_create});
+  out.push_back({"key release",
+                 "free a key; of live work only with --force",
+                 {key},
+                 {{"force", "", "even while its target is live"}},
+                 "  semel key release order-7\n",
+                 key_release});
+  out.push_back({"tenant create",
+                 "a new tenant",
+                 {{"NAME", "1..63 of a-z 0-9 - _"}},
+                 {},
+                 "  semel tenant create acme\n",
+                 tenant_create});
   out.push_back({"tenant list", "all tenants", {}, {}, "  semel tenant list\n", tenant_list});
 }
 

@@ -101,7 +101,8 @@ Result<store::ExecutionFilter> filter_of(Session& session, engine::Runtime& runt
   filter.created_before = created_before;
   if (const auto word = args.get("kind")) {
     filter.kind = kind_from_string(*word);
-    if (!filter.kind) return make_error(ErrorCode::InvalidArgument, "kind must be task or workflow, not " + base::printable(*word));
+    if (!filter.kind)
+      return make_error(ErrorCode::InvalidArgument, "kind must be task or workflow, not " + base::printable(*word));
   }
   return filter;
 }
@@ -113,7 +114,8 @@ Result<std::string> read_input(const std::string& path) {
     return text.str();
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) return make_error(ErrorCode::InvalidArgument, "the file " + base::printable(path, 200) + " cannot be read");
+  if (!file)
+    return make_error(ErrorCode::InvalidArgument, "the file " + base::printable(path, 200) + " cannot be read");
   if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
   return text.str();
 }

@@ -97,9 +97,8 @@ Result<int> enqueue(Session& session, const Args& args) {
   SEMEL_TRY(request, request_of(session, args));
   SEMEL_TRY(runtime, session.writer());
   if (auto applied = apply_queue_defaults(session, *runtime); !applied) return applied.error();
-  SEMEL_TRY(outcome, session.ask<engine::EnqueueOutcome>([&](auto done) {
-    runtime->engine().enqueue(std::move(request), std::move(done));
-  }));
+  SEMEL_TRY(outcome, session.ask<engine::EnqueueOutcome>(
+                         [&](auto done) { runtime->engine().enqueue(std::move(request), std::move(done)); }));
   session.print(api::enqueue_json(outcome), [&] { return outcome_table(outcome); });
   return kDone;
 }
@@ -118,7 +117,8 @@ Result<std::vector<engine::EnqueueRequest>> requests_of(Session& session, const 
     const auto tasks = document->root().find("tasks");
     if (tasks && tasks->kind() == base::JsonKind::array) {
       for (std::size_t i = 0; i < tasks->size(); ++i) {
-        if (auto added = add(std::string(tasks->at(i).raw()), "tasks[" + std::to_string(i) + "]"); !added) return added.error();
+        if (auto added = add(std::string(tasks->at(i).raw()), "tasks[" + std::to_string(i) + "]"); !added)
+          return added.error();
       }
       return out;
     }
@@ -127,7 +127,8 @@ Result<std::vector<engine::EnqueueRequest>> requests_of(Session& session, const 
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     if (text.find_first_not_of(" \t\r", begin) < end) {
-      if (auto added = add(text.substr(begin, end - begin), "line " + std::to_string(line)); !added) return added.error();
+      if (auto added = add(text.substr(begin, end - begin), "line " + std::to_string(line)); !added)
+        return added.error();
     }
     begin = end + 1;
   }
@@ -140,9 +141,8 @@ Result<int> enqueue_batch(Session& session, const Args& args) {
   SEMEL_TRY(runtime, session.writer());
   if (auto applied = apply_queue_defaults(session, *runtime); !applied) return applied.error();
   using Outcomes = std::vector<Result<engine::EnqueueOutcome>>;
-  SEMEL_TRY(outcomes, session.ask<Outcomes>([&](auto done) {
-    runtime->engine().enqueue_batch(std::move(requests), std::move(done));
-  }));
+  SEMEL_TRY(outcomes, session.ask<Outcomes>(
+                          [&](auto done) { runtime->engine().enqueue_batch(std::move(requests), std::move(done)); }));
   int refused = 0;
   for (const auto& outcome : outcomes) refused += outcome.ok() ? 0 : 1;
   session.print(api::enqueue_batch_json(outcomes), [&] {
@@ -173,7 +173,8 @@ std::string view_table(const store::ExecutionView& view) {
   lines.add("scheduled_at", base::format_instant(e.scheduled_at)).add_if("started_at", text_of(e.started_at));
   lines.add_if("completed_at", text_of(e.completed_at)).add_if("timeout_at", text_of(e.timeout_at));
   lines.add_if("cancel_requested_at", text_of(e.cancel_requested_at));
-  lines.add_if("concurrency_key", e.concurrency_key.value_or("")).add_if("idempotency_key", e.idempotency_key.value_or(""));
+  lines.add_if("concurrency_key", e.concurrency_key.value_or(""))
+      .add_if("idempotency_key", e.idempotency_key.value_or(""));
   if (e.previous) lines.add("previous", e.previous->to_string());
   if (e.next) lines.add("next", e.next->to_string());
   return lines.print();
@@ -250,12 +251,13 @@ void add_task_verbs(std::vector<Verb>& out) {
        "  semel task enqueue report --delay 5m --max-attempts 5 --timeout 1h\n"
        "  semel task enqueue charge --task-id pay-1 --on-duplicate reject -o json\n",
        enqueue});
-  out.push_back({"task enqueue-batch",
-                 "enqueue up to 1,000 tasks; outcomes in order",
-                 {{"FILE", "{\"tasks\":[...]} or one JSON object per line; - reads standard input"}},
-                 {},
-                 "  echo '{\"name\":\"mail\",\"args\":{\"to\":7},\"task_id\":\"mail-7\"}' | semel task enqueue-batch -\n",
-                 enqueue_batch});
+  out.push_back(
+      {"task enqueue-batch",
+       "enqueue up to 1,000 tasks; outcomes in order",
+       {{"FILE", "{\"tasks\":[...]} or one JSON object per line; - reads standard input"}},
+       {},
+       "  echo '{\"name\":\"mail\",\"args\":{\"to\":7},\"task_id\":\"mail-7\"}' | semel task enqueue-batch -\n",
+       enqueue_batch});
   out.push_back({"task get",
                  "show one execution",
                  {{"EXECUTION_ID", "the execution", false}},
