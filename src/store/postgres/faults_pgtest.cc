@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Cut, UnknownCommit, ::testing::Values(PgProxy::Fault::c
 TEST_F(UnknownCommit, AServerThatSaysNothingIsGivenUp) {
   PgProxy proxy(socket_path());
   PgOptions options = through(proxy);
-  options.call_timeout = std::chrono::milliseconds(300);
+  options.call_timeout = std::chrono::seconds(2);
   const auto store = open_postgres(options).value();
   Asker ask(*store);
   const auto lane = ask.lane();
