@@ -83,7 +83,7 @@ TEST(PostgresServer, SettingsOfTheDatabaseChangeNothing) {
                                                                 {"default_transaction_isolation", "'serializable'"},
                                                                 {"default_transaction_read_only", "on"},
                                                                 {"bytea_output", "escape"},
-                                                                {"statement_timeout", "1"}};
+                                                                {"statement_timeout", "100"}};
   const auto connection = database.connect();
   for (const auto& [name, value] : odd) {
     connection->queue_text(alter + name + " = " + value);
