@@ -53,15 +53,30 @@ void return_grant(Lane& lane, std::int32_t unused) {
 
 void record_claim(RowCache& rows, const TaskClaim& claim, const std::vector<ClaimedTask>& tasks, Instant now) {
   if (tasks.empty()) return;
-  Lease lease{claim.id, claim.session, {}};
-  lease.executions.reserve(tasks.size());
+  if (!peek(rows.leases, claim.id)) rows.leases.insert(claim.id, Lease{claim.id, claim.session, {}});
+  Lease& lease = rows.leases.update(claim.id);
   for (const ClaimedTask& task : tasks) {
     const Execution& e = task.execution;
     lease.executions.push_back({e.id, e.version});
     if (e.attempt_timeout.count() > 0)
       rows.timers.add({add_saturated(now, e.attempt_timeout), TimerKind::attempt_timeout, e.id, e.version});
   }
-  rows.leases.insert(claim.id, std::move(lease));
+}
+
+void claim_fresh(RowCache& rows, const TaskClaim& claim, LaneId lane, std::int32_t limit,
+                 const std::unordered_set<ExecutionId>& fresh, Instant now, std::vector<ClaimedTask>& out) {
+  std::vector<ReadyRow> taken;
+  for (const auto& [row, presence] : rows.ready.all()) {
+    if (static_cast<std::int32_t>(taken.size()) >= limit) break;
+    if (row.lane == lane && !row.alone && presence == Presence::added && fresh.contains(row.execution))
+      taken.push_back(row);
+  }
+  for (const ReadyRow& row : taken) {
+    Execution& e = rows.executions.update(row.execution);
+    rows.ready.take_back(row);
+    mark_claimed(rows, e, claim.session, claim.worker, claim.lease, now);
+    out.push_back({e, *rows.payloads.find(row.execution)});
+  }
 }
 
 // ---- claim: only the repeat is decided here -------------------------------------------------------------------------
@@ -107,7 +122,8 @@ Answer delivered(RowCache& rows, DeliveryOutcome outcome, const Execution& e) {
 }
 
 Error not_ready(const Execution& e, const char* reason, Duration retry_after) {
-  Error error = make_error(ErrorCode::NotReady, "job " + e.identity.value_or(e.id.to_string()) + " may not start yet: " + reason);
+  Error error =
+      make_error(ErrorCode::NotReady, "job " + e.identity.value_or(e.id.to_string()) + " may not start yet: " + reason);
   error.details.push_back({"reason", base::quote_json(reason)});
   error.details.push_back({"retry_after", std::to_string(retry_after.count() / 1000)});
   return error;

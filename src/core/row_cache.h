@@ -16,7 +16,9 @@
 namespace semel::core {
 
 // Combines hashes; for the composite keys below.
-inline std::size_t mix_hash(std::size_t a, std::size_t b) { return a ^ (b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2)); }
+inline std::size_t mix_hash(std::size_t a, std::size_t b) {
+  return a ^ (b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2));
+}
 
 struct LaneName {
   TenantId tenant{};
@@ -31,7 +33,8 @@ struct SlotKey {
 
 struct KeyHash {
   std::size_t operator()(const IdentityKey& k) const {
-    return mix_hash(std::hash<std::string>{}(k.key), static_cast<std::size_t>(k.tenant) * 8 + static_cast<std::size_t>(k.space));
+    return mix_hash(std::hash<std::string>{}(k.key),
+                    static_cast<std::size_t>(k.tenant) * 8 + static_cast<std::size_t>(k.space));
   }
   std::size_t operator()(const LaneName& k) const {
     return mix_hash(std::hash<std::string>{}(k.queue), static_cast<std::size_t>(k.tenant));
@@ -120,6 +123,7 @@ class RowSet {
   void load(const Row& row) { rows_.try_emplace(row, Presence::loaded); }
   void add(const Row& row) { rows_[row] = Presence::added; }
   void remove(const Row& row) { rows_[row] = Presence::removed; }
+  void take_back(const Row& row) { rows_.erase(row); }  // added by this batch, and only by it
   const std::map<Row, Presence>& all() const { return rows_; }
 
  private:
@@ -148,17 +152,17 @@ struct Needs {
   std::vector<ExecutionId> executions;
   std::vector<ExecutionId> payloads;
   std::vector<LaneId> lanes;
-  std::vector<LaneName> lane_names;      // find or create
+  std::vector<LaneName> lane_names;       // find or create
   std::vector<std::string> tenant_names;  // find or create
   std::vector<SlotKey> key_slots;
-  std::vector<BlockedNeed> blocked;      // the first `limit` rows of the key
+  std::vector<BlockedNeed> blocked;  // the first `limit` rows of the key
   std::vector<GroupId> groups;
   std::vector<SessionId> sessions;
   std::vector<ClaimId> leases;
   std::vector<ExecutionId> attention;
-  std::int32_t timers_due = 0;           // how many due timers to load, earliest first; SKIP LOCKED
-  std::int32_t leases_expired = 0;       // how many executions' worth of leases without a live session; SKIP LOCKED
-  std::int32_t keys_expired = 0;         // how many identities with expires_at <= now; SKIP LOCKED
+  std::int32_t timers_due = 0;             // how many due timers to load, earliest first; SKIP LOCKED
+  std::int32_t leases_expired = 0;         // how many executions' worth of leases without a live session; SKIP LOCKED
+  std::int32_t keys_expired = 0;           // how many identities with expires_at <= now; SKIP LOCKED
   std::optional<RetentionScan> retention;  // executions by ascending id, after < id < before
   std::optional<std::pair<LaneId, std::int32_t>> blocked_lane;  // first rows of a lane's blocked keys
   std::vector<std::int64_t> inbox;
@@ -191,7 +195,7 @@ struct RowCache {
   SlotMap<SessionId, Session> sessions;
   SlotMap<ClaimId, Lease> leases;
   SlotMap<ExecutionId, Attention> attention;
-  SlotMap<std::int64_t, InboxRow> inbox;   // updated (error) or erased
+  SlotMap<std::int64_t, InboxRow> inbox;  // updated (error) or erased
   std::unordered_map<LaneName, FoundLane, KeyHash> lane_names;
   std::unordered_map<std::string, FoundTenant, KeyHash> tenant_names;
 
@@ -202,15 +206,15 @@ struct RowCache {
 
   // Results of scans; none until asked for.
   std::optional<std::vector<TimerRow>> timers_due;
-  std::optional<std::vector<ClaimId>> leases_expired;   // loaded into `leases`
-  std::optional<std::vector<SessionId>> sessions_over;  // expired sessions that hold no lease; loaded into `sessions`
+  std::optional<std::vector<ClaimId>> leases_expired;    // loaded into `leases`
+  std::optional<std::vector<SessionId>> sessions_over;   // expired sessions that hold no lease; loaded into `sessions`
   std::optional<std::vector<IdentityKey>> keys_expired;  // loaded into `identities`
-  std::optional<std::vector<ExecutionId>> retention;    // loaded into `executions`, ascending
+  std::optional<std::vector<ExecutionId>> retention;     // loaded into `executions`, ascending
   std::optional<std::vector<BlockedRow>> blocked_lane;
 
   // Written, never read in a batch.
-  std::vector<LedgerNote> ledger;        // to add to the counters now
-  bool prune_batch_marks = false;        // drop marks older than an hour
+  std::vector<LedgerNote> ledger;  // to add to the counters now
+  bool prune_batch_marks = false;  // drop marks older than an hour
 
   // Collected for the caller, not stored.
   std::vector<LedgerNote> notes;

@@ -89,7 +89,10 @@ struct Runtime::Impl {
         writer(env(), options.writer),
         engine(env(), writer),
         clockwork(engine, options.clockwork),
-        inline_runs(engine) {}
+        inline_runs(engine) {
+    while (writer_bells.size() < writer.lines()) writer_bells.push_back(std::make_unique<Bell>());
+  }
+  Bell& writer_bell() { return *writer_bells.front(); }
 
   Env env() {
     base::LogSink& log = options.log ? *options.log : base::null_log();
@@ -99,6 +102,7 @@ struct Runtime::Impl {
   void start();
   void stop();
   void writer_main();
+  void line_main(std::size_t line);
   void slow_main();
   void clockwork_main();
   void heartbeat_main();
@@ -121,7 +125,8 @@ struct Runtime::Impl {
   InlineRuns inline_runs;
 
   WorkerList stepped, polled, beating, noted;
-  Bell writer_bell, slow_bell, clockwork_bell, heartbeat_bell, stop_bell;
+  std::vector<std::unique_ptr<Bell>> writer_bells;  // one per line
+  Bell slow_bell, clockwork_bell, heartbeat_bell, stop_bell;
   std::atomic<bool> stopping{false};
   std::atomic<bool> somebody_waits{false};  // a stopping pool or the stopping runtime looks after every batch
   std::mutex stop_mutex;
@@ -133,11 +138,20 @@ struct Runtime::Impl {
 
 void Runtime::Impl::start() {
   WriterHooks hooks;
-  hooks.wake = [this] { writer_bell.ring(); };
+  hooks.wake = [this](std::size_t line) { writer_bells[line]->ring(); };
   hooks.wake_slow = [this] { slow_bell.ring(); };
   hooks.published = [this](const store::Wakes& wakes) { published(wakes); };
   hooks.answered = [this] {
     if (somebody_waits.load(std::memory_order_relaxed)) stop_bell.ring();
+  };
+  hooks.ride = [this](const std::map<core::LaneId, std::int32_t>& lanes) {
+    std::vector<Rider> riders;
+    stepped.step_all(now(), [&](Worker& worker, Instant&, Instant when) {
+      if (riders.empty())
+        if (auto rider = worker.ride(lanes, when)) riders.push_back(*std::move(rider));
+      return kEndOfTime;
+    });
+    return riders;
   };
   hooks.fatal = [this](const Error& error) { on_fatal(error); };
   writer.set_hooks(std::move(hooks));
@@ -145,6 +159,7 @@ void Runtime::Impl::start() {
   engine.lane_changed = [this](core::LaneId lane) { clockwork.promote(lane); };
   clockwork.wake = [this] { clockwork_bell.ring(); };
   threads.emplace_back([this] { writer_main(); });
+  for (std::size_t line = 1; line < writer.lines(); ++line) threads.emplace_back([this, line] { line_main(line); });
   if (store->slow_lane() != nullptr) threads.emplace_back([this] { slow_main(); });
   threads.emplace_back([this] { clockwork_main(); });
   threads.emplace_back([this] { heartbeat_main(); });
@@ -179,7 +194,15 @@ void Runtime::Impl::writer_main() {
     Instant next = writer.step(at);
     next =
         std::min(next, stepped.step_all(at, [](Worker& worker, Instant&, Instant when) { return worker.step(when); }));
-    if (next > at) writer_bell.wait(nap(next, at));
+    if (next > at) writer_bell().wait(nap(next, at));
+  }
+}
+
+void Runtime::Impl::line_main(std::size_t line) {
+  while (!stopping.load()) {
+    const Instant at = now();
+    const Instant next = writer.step(at, line);
+    if (next > at) writer_bells[line]->wait(nap(next, at));
   }
 }
 
@@ -241,7 +264,8 @@ void Runtime::Impl::stop() {
   writer.refuse_all(shutting_down());
   stopping = true;
   store->interrupt_hints();
-  for (Bell* bell : {&writer_bell, &slow_bell, &clockwork_bell, &heartbeat_bell}) bell->ring();
+  for (auto& bell : writer_bells) bell->ring();
+  for (Bell* bell : {&slow_bell, &clockwork_bell, &heartbeat_bell}) bell->ring();
   for (auto& thread : threads) thread.join();
   threads.clear();
 }
@@ -326,10 +350,10 @@ std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> 
   handlers->seal();
   auto pool = std::make_unique<WorkerPool::Impl>(*impl_, std::move(handlers), options);
   Worker* worker = &pool->worker;
-  worker->wake = [runtime = impl_.get()] { runtime->writer_bell.ring(); };
+  worker->wake = [runtime = impl_.get()] { runtime->writer_bell().ring(); };
   pool->pool.run_for(*worker);
   for (WorkerList* list : {&impl_->noted, &impl_->stepped, &impl_->polled, &impl_->beating}) list->add(worker);
-  for (Bell* bell : {&impl_->writer_bell, &impl_->clockwork_bell, &impl_->heartbeat_bell}) bell->ring();
+  for (Bell* bell : {&impl_->writer_bell(), &impl_->clockwork_bell, &impl_->heartbeat_bell}) bell->ring();
   return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(pool)));
 }
 

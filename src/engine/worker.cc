@@ -14,6 +14,7 @@ constexpr Duration kPauseAfterError{200'000};
 constexpr Duration kBeatStep{1'000'000};
 constexpr double kWorkAheadMicros = 1000;  // about a millisecond of expected work is claimed ahead
 constexpr double kMaxClaimMicros = 20'000;
+constexpr int kRidesSkipped = 20;  // after a ride that brought nothing: duplicates rarely come alone
 constexpr double kMaxAheadBytes = 16 << 20;
 // A busy worker makes room for a task that must run alone, but not for ever.
 constexpr Duration kAlonePatience{1'000'000};
@@ -265,6 +266,42 @@ void Worker::plan_claim(Instant now, Todo& todo) {
   todo.claim = std::make_shared<const core::TaskClaim>(std::move(claim));
   claiming_ = true;
   if (!forgettable_.empty()) todo.forget.emplace_back(core::LeaseForget{std::exchange(forgettable_, {})});
+}
+
+std::optional<Rider> Worker::ride(const std::map<core::LaneId, std::int32_t>& lanes, Instant now) {
+  core::TaskClaim claim;
+  {
+    std::lock_guard lock(mutex_);
+    if (session_state_ != SessionState::open || draining_ || claiming_ || now < claim_at_ || alone_running_) return {};
+    if (!alone_lanes_.empty() || lanes_.any_ready() || !buffer_.empty()) return {};
+    if (rides_to_skip_ > 0) {
+      --rides_to_skip_;
+      return {};
+    }
+    std::int32_t left = std::min(wanted(), 1000);
+    for (const auto& [id, count] : lanes) {
+      const LaneRef lane = engine_.directory().find(id);
+      if (left == 0 || !lane || lane->lane.config.paused || lane->limited() || !lanes_.serves(*lane)) continue;
+      claim.lanes.push_back({id, std::min(left, count), false});
+      left -= claim.lanes.back().limit;
+    }
+    if (claim.lanes.empty()) return {};
+    claim.id = env_.next_id<ClaimId>();
+    claim.session = session_;
+    claim.worker = options_.name;
+    claim.lease = options_.lease;
+    claiming_ = true;
+    ++under_way_;
+  }
+  const auto shared = std::make_shared<const core::TaskClaim>(claim);
+  return Rider{std::move(claim), [this, shared, now](core::Answer answer) {
+                 const auto* claimed_now = std::get_if<core::ClaimAnswer>(&answer);
+                 const bool empty = claimed_now != nullptr && claimed_now->tasks.empty();
+                 claimed(shared, now, std::move(answer));
+                 std::lock_guard lock(mutex_);
+                 if (empty) rides_to_skip_ = kRidesSkipped;
+                 --under_way_;
+               }};
 }
 
 // A task that took a worker down is claimed when nothing else runs here. True: claim nothing else now.

@@ -69,6 +69,9 @@ class Worker {
   // Looks for ready lanes: reads the store. Its own thread may call it.
   Instant poll(Instant now);
   void note_wakes(const store::Wakes& wakes);
+  // Tasks are about to be enqueued into these lanes: an idle worker claims them in the same transaction. Nothing where
+  // other work waits: then everybody's turn comes by `step`.
+  std::optional<Rider> ride(const std::map<core::LaneId, std::int32_t>& lanes, Instant now);
 
   // The executor calls this right before the handler; false: the lease is gone, do not run it (and do not finish it).
   bool begin(Run& run, Instant now);
@@ -150,6 +153,7 @@ class Worker {
 
   int under_way_ = 0;  // operations whose answer has not come
   bool claiming_ = false;
+  int rides_to_skip_ = 0;
   bool draining_ = false;
   Instant claim_at_{};
   bool claim_resent_ = false;

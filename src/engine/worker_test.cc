@@ -87,6 +87,32 @@ struct WorkerWorld {
   std::unique_ptr<Worker> worker;
 };
 
+TEST(Worker, AnIdleWorkerClaimsWhatIsJustBeingEnqueued) {
+  WorkerWorld world;
+  world.node.ride = [&](const auto& lanes) { return world.worker->ride(lanes, world.clock.now()); };
+  world.enqueue();  // makes the lane known
+  world.settle();
+  world.run_all();
+  const auto before = world.node.writer.stats().commits;
+  const auto id = world.enqueue();
+  EXPECT_EQ(world.node.writer.stats().commits, before + 1);
+  EXPECT_EQ(world.row(id).status, Status::claimed);
+  ASSERT_EQ(world.executor.queue.size(), 1u);
+  world.run_all();
+  EXPECT_EQ(world.row(id).status, Status::succeeded);
+  EXPECT_TRUE(world.memory.verify()->empty());
+}
+
+TEST(Worker, ABusyWorkerClaimsInTurn) {
+  WorkerWorld world({.slots = 1, .max_unconfirmed = 0, .max_prefetch = 0});
+  world.node.ride = [&](const auto& lanes) { return world.worker->ride(lanes, world.clock.now()); };
+  world.enqueue();
+  world.settle();
+  ASSERT_EQ(world.executor.queue.size(), 1u);
+  const auto later = world.enqueue();
+  EXPECT_EQ(world.row(later).status, Status::queued);
+}
+
 TEST(Worker, RunsWhatItClaimsAndRecordsTheOutcome) {
   WorkerWorld world;
   world.settle();

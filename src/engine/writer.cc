@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "core/precondition.h"
 #include "engine/operation_size.h"
+#include "engine/order_key.h"
 
 namespace semel::engine {
 
@@ -26,10 +28,17 @@ struct Writer::Item {
   bool internal = false;
 };
 
-// What one stepping thread works on: the main line and the slow one.
+// What one stepping thread works on.
 struct Writer::Line {
-  explicit Line(bool is_slow) : slow(is_slow) {}
-  const bool slow;
+  Line(store::Store& owner, std::size_t number) : store(owner), index(number) {}
+  store::Store& store;
+  const std::size_t index;
+  // Of the writer's mutex:
+  Items incoming;
+  std::size_t head = 0;  // taken up to here
+  std::size_t bytes = 0;
+  std::size_t queued() const { return incoming.size() - head; }
+  // Of the thread that steps:
   Items current;              // the batch under way; kept until its outcome is known
   std::deque<Items> pending;  // halves of a batch that raised; before anything new
   store::Batch batch;
@@ -62,9 +71,10 @@ std::optional<core::Answer> premature_answer(const core::Operation& operation) {
 
 }  // namespace
 
-Writer::Writer(Env env, WriterOptions options)
-    : env_(env), options_(options), main_(std::make_unique<Line>(false)), slow_(std::make_unique<Line>(true)) {
+Writer::Writer(Env env, WriterOptions options) : env_(env), options_(options) {
   options_.max_batch = std::clamp<std::size_t>(options_.max_batch, 1, 1000);
+  for (store::Store* store : env_.store.lines()) lines_.push_back(std::make_unique<Line>(*store, lines_.size()));
+  if (store::Store* slow = env_.store.slow_lane()) slow_ = std::make_unique<Line>(*slow, lines_.size());
 }
 
 Writer::~Writer() = default;
@@ -101,8 +111,12 @@ std::unique_ptr<Writer::Item> Writer::take_spare() {
 std::optional<Error> Writer::refusal_for(std::size_t count, std::size_t bytes, bool internal) const {
   if (internal) return internal_refusal_;
   if (refusal_) return refusal_;
-  const std::size_t queued = incoming_.size() - incoming_head_;
-  if (queued + count > options_.max_queued || incoming_bytes_ + bytes > options_.max_queued_bytes)
+  std::size_t queued = 0, queued_bytes = 0;
+  for (const auto& line : lines_) {
+    queued += line->queued();
+    queued_bytes += line->bytes;
+  }
+  if (queued + count > options_.max_queued || queued_bytes + bytes > options_.max_queued_bytes)
     return overloaded(queued);
   return std::nullopt;
 }
@@ -111,13 +125,14 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
   std::size_t bytes = 0;
   for (const auto& operation : operations) bytes += operation_size(operation);
   std::optional<Error> refused;
-  bool was_empty = false;
+  std::uint64_t wake = 0;  // lines that had nothing to do
   {
     std::lock_guard lock(mutex_);
     refused = refusal_for(operations.size(), bytes, internal);
     if (!refused) {
-      was_empty = incoming_.size() == incoming_head_;
       for (std::size_t i = 0; i < operations.size(); ++i) {
+        Line& line = *lines_[lines_.size() == 1 ? 0 : order_key(operations[i]) % lines_.size()];
+        if (line.queued() == 0) wake |= std::uint64_t{1} << line.index;
         auto item = take_spare();
         item->operation = std::move(operations[i]);
         item->bytes = operation_size(item->operation);
@@ -125,15 +140,16 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
         item->index = i;
         item->group = group;
         if (done != nullptr) item->done = std::move(*done);
-        incoming_.push_back(std::move(item));
+        line.bytes += item->bytes;
+        line.incoming.push_back(std::move(item));
       }
-      incoming_bytes_ += bytes;
     } else if (refused->code == ErrorCode::Overloaded) {
       ++stats_.refused;
     }
   }
   if (!refused) {
-    if (was_empty && hooks_.wake) hooks_.wake();
+    for (std::size_t i = 0; wake != 0; ++i, wake >>= 1)
+      if ((wake & 1) != 0 && hooks_.wake) hooks_.wake(i);
     return true;
   }
   if (done != nullptr && *done) (*done)(*refused);
@@ -143,13 +159,11 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
 
 // ---- step -----------------------------------------------------------------------------------------------------------
 
-Instant Writer::step(Instant now) { return run(*main_, env_.store, now); }
+std::size_t Writer::lines() const { return lines_.size(); }
 
-Instant Writer::slow_step(Instant now) {
-  store::Store* slow = env_.store.slow_lane();
-  if (slow == nullptr) return kEndOfTime;
-  return run(*slow_, *slow, now);
-}
+Instant Writer::step(Instant now, std::size_t line) { return run(*lines_[line], now); }
+
+Instant Writer::slow_step(Instant now) { return slow_ ? run(*slow_, now) : kEndOfTime; }
 
 // Fills line.current with what is to be done next. False: nothing.
 bool Writer::take_batch(Line& line, Instant now) {
@@ -162,32 +176,29 @@ bool Writer::take_batch(Line& line, Instant now) {
     line.pending.pop_front();
   } else {
     std::lock_guard lock(mutex_);
-    if (line.slow) {
-      line.current = std::exchange(slow_incoming_, {});
-    } else {
-      std::size_t bytes = 0;
-      while (incoming_head_ < incoming_.size() && line.current.size() < options_.max_batch) {
-        auto& item = incoming_[incoming_head_];
-        const bool alone = std::holds_alternative<core::EnqueueWithin>(item->operation);
-        if (!line.current.empty() && (alone || bytes + item->bytes > options_.max_batch_bytes)) break;
-        bytes += item->bytes;
-        line.current.push_back(std::move(item));
-        ++incoming_head_;
-        if (alone) break;
-      }
-      if (incoming_head_ == incoming_.size()) {
-        incoming_.clear();
-        incoming_head_ = 0;
-      } else if (incoming_head_ > kCompactAfter) {
-        incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(incoming_head_));
-        incoming_head_ = 0;
-      }
-      incoming_bytes_ -= bytes;
-      add_ledger(line, now);
+    std::size_t bytes = 0;
+    while (line.queued() > 0 && line.current.size() < options_.max_batch) {
+      auto& item = line.incoming[line.head];
+      const bool alone = std::holds_alternative<core::EnqueueWithin>(item->operation);
+      if (!line.current.empty() && (alone || bytes + item->bytes > options_.max_batch_bytes)) break;
+      bytes += item->bytes;
+      line.current.push_back(std::move(item));
+      ++line.head;
+      if (alone) break;
     }
+    if (line.queued() == 0) {
+      line.incoming.clear();
+      line.head = 0;
+    } else if (line.head > kCompactAfter) {
+      line.incoming.erase(line.incoming.begin(), line.incoming.begin() + static_cast<std::ptrdiff_t>(line.head));
+      line.head = 0;
+    }
+    line.bytes -= bytes;
+    if (line.index == 0) add_ledger(line, now);
     in_flight_ += line.current.size();
   }
   if (line.current.empty()) return false;
+  if (line.index == 0 && line.pending.empty() && hooks_.ride) add_riders(line);
   line.batch.id = env_.next_id<BatchId>();
   return true;
 }
@@ -211,7 +222,29 @@ void Writer::add_ledger(Line& line, Instant now) {
   line.current.push_back(std::move(item));
 }
 
-Instant Writer::run(Line& line, store::Store& store, Instant now) {
+void Writer::add_riders(Line& line) {
+  if (line.current.size() >= options_.max_batch) return;
+  std::map<core::LaneId, std::int32_t> lanes;
+  for (const auto& item : line.current) {
+    const auto* enqueue = std::get_if<core::TaskEnqueue>(&item->operation);
+    if (enqueue != nullptr && !enqueue->delay && !enqueue->scheduled_at) ++lanes[enqueue->lane];
+  }
+  if (lanes.empty()) return;
+  std::vector<Rider> riders = hooks_.ride(lanes);
+  if (riders.empty()) return;
+  std::lock_guard lock(mutex_);
+  for (Rider& rider : riders) {
+    auto item = take_spare();
+    item->operation = std::move(rider.operation);
+    item->done = std::move(rider.done);
+    item->internal = true;
+    item->bytes = 0;
+    line.current.push_back(std::move(item));
+    ++in_flight_;
+  }
+}
+
+Instant Writer::run(Line& line, Instant now) {
   if (!line.current.empty() && now < line.retry_at) return line.retry_at;
   if (!take_batch(line, now)) return next_call(line, now);
   store::Batch& batch = line.batch;
@@ -229,7 +262,7 @@ Instant Writer::run(Line& line, store::Store& store, Instant now) {
   if (hooks_.answered) hooks_.answered();
 #endif
   SEMEL_FP("writer.before_apply");
-  store::Applied applied = store.apply(batch);
+  store::Applied applied = line.store.apply(batch);
   SEMEL_FP("writer.after_apply");
   settle(line, std::move(applied), now);
   return next_call(line, now);
@@ -266,12 +299,15 @@ void Writer::settle(Line& line, store::Applied applied, Instant now) {
 void Writer::committed(Line& line, Instant now) {
   assert(line.batch.answers.size() == line.current.size());
   SEMEL_FP("writer.before_answers");
-  for (std::size_t i = 0; i < line.current.size(); ++i) answer(*line.current[i], std::move(line.batch.answers[i]));
+  for (std::size_t i = 0; i < line.current.size(); ++i) {
+    tell_unexpected(line.batch.answers[i]);
+    answer(*line.current[i], std::move(line.batch.answers[i]));
+  }
   {
     std::lock_guard lock(mutex_);
     ++stats_.batches;
     if (line.batch.rows_written > 0) ++stats_.commits;
-    if (line.slow) ++stats_.slow_batches;
+    if (&line == slow_.get()) ++stats_.slow_batches;
     stats_.operations += line.current.size();
     auto& notes = line.batch.notes;
     if (!notes.empty()) {
@@ -284,6 +320,19 @@ void Writer::committed(Line& line, Instant now) {
   }
   if (hooks_.published) hooks_.published(line.batch.wakes);
   finish(line);
+}
+
+// Redeliveries and lost races are part of every day; these two mean that somebody else ended or requeued a row under
+// its holder.
+void Writer::tell_unexpected(const core::Answer& answer) {
+  const auto* error = std::get_if<Error>(&answer);
+  if (error == nullptr) return;
+  const auto found = core::precondition_of(*error);
+  if (!found || !core::is_unexpected(*found)) return;
+  env_.log.write(base::LogLevel::error, "a write was refused: its row is not as its holder left it",
+                 {{"precondition", std::string(core::to_string(*found))}, {"error", error->message}});
+  std::lock_guard lock(mutex_);
+  ++stats_.unexpected_refusals;
 }
 
 // ---- when it does not commit ----------------------------------------------------------------------------------------
@@ -327,15 +376,18 @@ void Writer::split(Line& line, const Error& error) {
 // The whole batch leaves the main line at once, so that the stranger's lock stops nobody who comes later; the slow line
 // takes it apart to find who is meant.
 void Writer::locked(Line& line, const Error& error, Instant now) {
-  if (line.slow) {
+  if (&line == slow_.get()) {
     if (line.current.size() > 1) return split(line, error);
     return again(line, error, now);
   }
-  if (env_.store.slow_lane() == nullptr) return again(line, error, now);
+  if (!slow_) return again(line, error, now);
   {
     std::lock_guard lock(mutex_);
     in_flight_ -= line.current.size();
-    for (auto& item : line.current) slow_incoming_.push_back(std::move(item));
+    for (auto& item : line.current) {
+      slow_->bytes += item->bytes;
+      slow_->incoming.push_back(std::move(item));
+    }
   }
   line.current.clear();
   if (hooks_.wake_slow) hooks_.wake_slow();
@@ -353,11 +405,11 @@ void Writer::stop_for_good(Line& line, const Error& error) {
     std::lock_guard lock(mutex_);
     first = !std::exchange(fatal_, true);
     refusal_ = internal_refusal_ = error;
-    for (auto i = incoming_head_; i < incoming_.size(); ++i) rest.push_back(std::move(incoming_[i]));
-    incoming_.clear();
-    incoming_head_ = incoming_bytes_ = 0;
-    for (auto& item : slow_incoming_) rest.push_back(std::move(item));
-    slow_incoming_.clear();
+    for (Line* other : all_lines()) {
+      for (std::size_t i = other->head; i < other->incoming.size(); ++i) rest.push_back(std::move(other->incoming[i]));
+      other->incoming.clear();
+      other->head = other->bytes = 0;
+    }
     notes_.clear();
     notes_due_ = kEndOfTime;
     for (auto& half : line.pending) in_flight_ -= half.size();
@@ -405,12 +457,18 @@ Instant Writer::next_call(Line& line, Instant now) const {
   if (!line.current.empty()) return line.retry_at;
   if (!line.pending.empty()) return now;
   std::lock_guard lock(mutex_);
-  if (line.slow) return slow_incoming_.empty() ? kEndOfTime : now;
-  if (incoming_.size() > incoming_head_) return now;
-  return notes_.empty() ? kEndOfTime : notes_due_;
+  if (line.queued() > 0) return now;
+  return notes_.empty() || line.index != 0 ? kEndOfTime : notes_due_;
 }
 
 // ---- control --------------------------------------------------------------------------------------------------------
+
+std::vector<Writer::Line*> Writer::all_lines() const {
+  std::vector<Line*> out;
+  for (const auto& line : lines_) out.push_back(line.get());
+  if (slow_) out.push_back(slow_.get());
+  return out;
+}
 
 void Writer::refuse(Error why) {
   std::lock_guard lock(mutex_);
@@ -428,18 +486,20 @@ void Writer::flush_ledger() {
     if (notes_.empty()) return;
     notes_due_ = Instant{};
   }
-  if (hooks_.wake) hooks_.wake();
+  if (hooks_.wake) hooks_.wake(0);
 }
 
 bool Writer::idle() const {
   std::lock_guard lock(mutex_);
-  return incoming_.size() == incoming_head_ && slow_incoming_.empty() && in_flight_ == 0 && notes_.empty();
+  const auto busy = [](const Line* line) { return line->queued() > 0; };
+  const auto all = all_lines();
+  return std::none_of(all.begin(), all.end(), busy) && in_flight_ == 0 && notes_.empty();
 }
 
 WriterStats Writer::stats() const {
   std::lock_guard lock(mutex_);
   WriterStats out = stats_;
-  out.queued = incoming_.size() - incoming_head_;
+  for (const auto& line : lines_) out.queued += line->queued();
   return out;
 }
 

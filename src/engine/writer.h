@@ -2,7 +2,7 @@
 //
 // Callers hand in an operation and a callback. `step` takes whatever queued up since the last one (no linger timer),
 // gives it to the store as one batch and calls every callback after the commit. Nothing is ever answered before its
-// commit is durable. The writer has no thread: a driver calls `step`, one call at a time; everything else is
+// commit is durable. The writer has no thread: a driver calls `step`, one call at a time per line; everything else is
 // thread-safe.
 //
 // Callbacks run on the thread that steps. They must be short, must not throw and may submit more operations.
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,18 +49,28 @@ struct WriterStats {
   std::uint64_t unknown_commits = 0;
   std::uint64_t slow_batches = 0;
   std::uint64_t ledger_dropped = 0;
+  std::uint64_t unexpected_refusals = 0;  // a holder's row was ended or requeued by others while it worked
   std::size_t queued = 0;
   double mean_batch() const {
     return batches == 0 ? 0 : static_cast<double>(operations) / static_cast<double>(batches);
   }
 };
 
+// An operation that joins a batch about to be written.
+struct Rider {
+  core::Operation operation;
+  std::function<void(core::Answer)> done;
+};
+
 struct WriterHooks {
-  std::function<void()> wake;                          // work arrived; from any thread
+  std::function<void(std::size_t line)> wake;          // work arrived; from any thread
   std::function<void()> wake_slow;                     // the same for slow_step
   std::function<void(const store::Wakes&)> published;  // after the answers of a batch; from the stepping thread
   std::function<void()> answered;                      // once per batch, after its answers and its wakes
-  std::function<void(const Error&)> fatal;             // once: the store cannot be trusted any more
+  // A batch about to be written enqueues due tasks into these lanes, so many each: who claims them at once rides along
+  // and spares a commit. From the stepping thread; what it returns is submitted with the batch.
+  std::function<std::vector<Rider>(const std::map<core::LaneId, std::int32_t>& lanes)> ride;
+  std::function<void(const Error&)> fatal;  // once: the store cannot be trusted any more
 };
 
 class Writer {
@@ -82,8 +93,11 @@ class Writer {
   // For the engine's own few operations (heartbeats, sweeps, completions): not counted against the bounds of the queue.
   bool submit_internal(core::Operation operation, Done done);
 
-  // Runs at most one batch. Returns when it wants to be called again; kEndOfTime: when something is submitted.
-  Instant step(Instant now);
+  // Independent transactions that may run beside each other; operations on one id keep to one line, in their order.
+  std::size_t lines() const;
+  // Runs at most one batch of a line; one call at a time per line. Returns when it wants to be called again;
+  // kEndOfTime: when something is submitted.
+  Instant step(Instant now, std::size_t line = 0);
   // The same for what met a stranger's lock; its own thread may call it beside step.
   Instant slow_step(Instant now);
 
@@ -108,7 +122,8 @@ class Writer {
 
   bool take_batch(Line& line, Instant now);
   void add_ledger(Line& line, Instant now);  // mutex_ held
-  Instant run(Line& line, store::Store& store, Instant now);
+  void add_riders(Line& line);
+  Instant run(Line& line, Instant now);
   void settle(Line& line, store::Applied applied, Instant now);
   void committed(Line& line, Instant now);
   void again(Line& line, const Error& error, Instant now);
@@ -118,17 +133,15 @@ class Writer {
   void stop_for_good(Line& line, const Error& error);
   Instant next_call(Line& line, Instant now) const;
   void finish(Line& line);
+  std::vector<Line*> all_lines() const;
   static void answer(Item& item, core::Answer answer);
+  void tell_unexpected(const core::Answer& answer);
 
   Env env_;
   WriterOptions options_;
   WriterHooks hooks_;
 
   mutable std::mutex mutex_;
-  Items incoming_;
-  std::size_t incoming_head_ = 0;  // taken up to here
-  std::size_t incoming_bytes_ = 0;
-  Items slow_incoming_;
   Items spare_;
   std::optional<Error> refusal_;
   std::optional<Error> internal_refusal_;
@@ -138,8 +151,8 @@ class Writer {
   bool fatal_ = false;
   WriterStats stats_;
 
-  std::unique_ptr<Line> main_;
-  std::unique_ptr<Line> slow_;
+  std::vector<std::unique_ptr<Line>> lines_;
+  std::unique_ptr<Line> slow_;  // null where the store has none
 };
 
 }  // namespace semel::engine

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include <set>
 
 #include "store/memory/memory_store.h"
@@ -15,9 +17,15 @@ using testing::Fault;
 using testing::FaultStore;
 
 struct WriterWorld {
-  explicit WriterWorld(WriterOptions options = {}) : node(store, clock, monotonic, 1, options) {
+  explicit WriterWorld(WriterOptions options = {}, bool two_lines = false, bool with_slow_lane = false)
+      : node(wired(two_lines, with_slow_lane), clock, monotonic, 1, options) {
     store.on_commit = [this](const store::Batch& batch) { sizes.push_back(batch.operations.size()); };
     slow.on_commit = store.on_commit;
+  }
+  FaultStore& wired(bool two_lines, bool with_slow_lane) {
+    if (two_lines) store.second = &second;
+    if (with_slow_lane) store.slow = &slow;
+    return store;
   }
   // The answer of a task enqueued by `submit`, by its id.
   void submit(const std::string& id, std::vector<core::Answer>& answers) {
@@ -48,6 +56,7 @@ struct WriterWorld {
   store::memory::MemoryStore memory{clock};
   FaultStore store{memory};
   FaultStore slow{memory};
+  FaultStore second{memory};
   testing::EngineNode node;
   std::vector<std::size_t> sizes;
 };
@@ -234,9 +243,8 @@ TEST(Writer, FatalErrorAnswersEverybodyAndRefusesFromThenOn) {
 }
 
 TEST(Writer, StrangersLockDoesNotStopTheMainLine) {
-  WriterWorld world;
+  WriterWorld world({}, false, true);
   world.lane();
-  world.store.slow = &world.slow;
   std::vector<core::Answer> met_the_lock, others;
   world.store.push(Fault::locked);
   for (int i = 0; i < 4; ++i) world.submit("locked-" + std::to_string(i), met_the_lock);
@@ -251,6 +259,44 @@ TEST(Writer, StrangersLockDoesNotStopTheMainLine) {
   for (int i = 0; i < 10; ++i) world.node.writer.slow_step(world.clock.now());
   EXPECT_EQ(met_the_lock.size(), 4u);
   EXPECT_EQ(world.count_rows(), 5u);
+}
+
+TEST(Writer, LinesRunBesideEachOtherAndOneIdKeepsToOne) {
+  WriterWorld world({}, true);
+  world.lane();
+  ASSERT_EQ(world.node.writer.lines(), 2u);
+  std::map<std::string, std::vector<core::Answer>> answers;
+  for (int i = 0; i < 40; ++i)
+    for (int twice = 0; twice < 2; ++twice) world.submit("id-" + std::to_string(i), answers["id-" + std::to_string(i)]);
+  world.node.writer.step(world.clock.now(), 1);
+  std::size_t of_one = 0;
+  for (const auto& [id, list] : answers) {
+    EXPECT_NE(list.size(), 1u) << id << " was split over two lines";
+    of_one += list.empty() ? 0 : 1;
+  }
+  EXPECT_GT(of_one, 5u);
+  EXPECT_LT(of_one, 35u);
+  world.node.writer.step(world.clock.now(), 0);
+  for (const auto& [id, list] : answers) {
+    ASSERT_EQ(list.size(), 2u) << id;
+    EXPECT_TRUE(std::get<core::EnqueueAnswer>(list[0]).created) << "in the order of arrival";
+    EXPECT_FALSE(std::get<core::EnqueueAnswer>(list[1]).created);
+  }
+}
+
+TEST(Writer, ALineThatWaitsForAnUnknownCommitDoesNotStopTheOther) {
+  WriterWorld world({}, true);
+  world.lane();
+  std::vector<core::Answer> answers;
+  for (int i = 0; i < 40; ++i) world.submit("id-" + std::to_string(i), answers);
+  world.second.push(Fault::lost_after);
+  world.node.writer.step(world.clock.now(), 1);
+  EXPECT_TRUE(answers.empty());
+  world.node.writer.step(world.clock.now(), 0);
+  EXPECT_GT(answers.size(), 5u);
+  world.wait(Duration{1'000'000});
+  EXPECT_EQ(answers.size(), 40u);
+  EXPECT_EQ(world.count_rows(), 40u);
 }
 
 TEST(Writer, DuplicatesCostNoCommitAndAreCountedBehindTheAnswers) {
@@ -272,6 +318,25 @@ TEST(Writer, DuplicatesCostNoCommitAndAreCountedBehindTheAnswers) {
   ASSERT_EQ(ledger->counts.size(), 1u);
   EXPECT_EQ(ledger->counts[0], std::pair(core::LedgerRule::existing_live, std::int64_t{10}));
   EXPECT_TRUE(world.node.writer.idle());
+}
+
+TEST(Writer, RefusalsThatNobodyExpectsAreCounted) {
+  WriterWorld world;
+  world.lane();
+  std::vector<core::Answer> answers;
+  world.submit("id", answers);
+  world.node.settle();
+  const ExecutionId id = std::get<core::EnqueueAnswer>(answers[0]).execution;
+  const auto complete = [&](ExecutionId execution) {
+    world.node.writer.submit(core::TaskComplete{execution, 7, "1"},
+                             [&](core::Answer answer) { answers.push_back(std::move(answer)); });
+    world.node.settle();
+  };
+  complete(world.node.env.next_id<ExecutionId>());
+  EXPECT_EQ(world.node.writer.stats().unexpected_refusals, 0u) << "a row that is missing may be an old delivery";
+  complete(id);
+  EXPECT_EQ(world.code(answers.back()), ErrorCode::LeaseLost);
+  EXPECT_EQ(world.node.writer.stats().unexpected_refusals, 1u) << "it is queued, but somebody says he holds it";
 }
 
 TEST(Writer, TimeOfBatchesNeverGoesBack) {

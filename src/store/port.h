@@ -1,6 +1,7 @@
-// The store port: what a backend does for the engine. Three backends implement it: memory (the oracle), SQLite, PostgreSQL.
+// The store port: what a backend does for the engine. Three backends implement it: memory (the oracle), SQLite,
+// PostgreSQL.
 //
-// Writes come as batches, one transaction each, from one writer (and, on PostgreSQL, its slow lane). Reads may come from
+// Writes come as batches, one transaction each, from one writer (on PostgreSQL over several lines). Reads may come from
 // any thread and see committed state only. `now` is always given; a backend never asks the time for a decision.
 #pragma once
 
@@ -26,9 +27,9 @@ namespace semel::store {
 
 // Hints for whoever waits. Lost hints cost latency only: polling is the truth.
 struct Wakes {
-  std::vector<core::LaneId> lanes;          // got ready rows
-  std::optional<Instant> timer_at;          // earliest timer written
-  std::vector<ExecutionId> ended;           // became terminal (or were dropped)
+  std::vector<core::LaneId> lanes;  // got ready rows
+  std::optional<Instant> timer_at;  // earliest timer written
+  std::vector<ExecutionId> ended;   // became terminal (or were dropped)
   std::vector<ExecutionId> cancel_requested;
 };
 
@@ -41,19 +42,19 @@ struct Batch {
   std::vector<core::Answer> answers;
   std::vector<core::LedgerNote> notes;  // suppressed duplicates, to be counted behind the answers
   Wakes wakes;
-  std::int32_t rows_written = 0;        // 0: nothing changed, no commit record was needed
+  std::int32_t rows_written = 0;  // 0: nothing changed, no commit record was needed
 };
 
 // What became of a batch.
 struct Applied {
   enum class Kind : std::uint8_t {
-    committed,     // durable; answers are filled
-    retry,         // nothing happened; the same batch may succeed now (deadlock, serialization, connection lost before commit)
-    halve,         // nothing happened; some operation raises: try smaller batches
-    locked,        // nothing happened; a stranger's lock is in the way: use the slow lane
-    unknown,       // the commit may or may not have happened: apply again with recheck
-    unavailable,   // nothing happened; the store cannot write now (full, read-only, connection refused)
-    fatal,         // the store cannot be trusted any more (I/O error, corruption): stop
+    committed,  // durable; answers are filled
+    retry,  // nothing happened; the same batch may succeed now (deadlock, serialization, connection lost before commit)
+    halve,  // nothing happened; some operation raises: try smaller batches
+    locked,       // nothing happened; a stranger's lock is in the way: use the slow lane
+    unknown,      // the commit may or may not have happened: apply again with recheck
+    unavailable,  // nothing happened; the store cannot write now (full, read-only, connection refused)
+    fatal,        // the store cannot be trusted any more (I/O error, corruption): stop
   };
   Kind kind = Kind::committed;
   Error error;  // unless committed
@@ -84,7 +85,7 @@ enum class Whereabouts : std::uint8_t { nowhere, ready, timer, blocked };
 
 struct LaneStats {
   core::Lane lane;
-  std::int64_t ready_count = 0;    // counted up to kStatsCap
+  std::int64_t ready_count = 0;  // counted up to kStatsCap
   std::int64_t blocked_count = 0;
 };
 inline constexpr std::int64_t kStatsCap = 100000;
@@ -106,7 +107,9 @@ class Store {
 
   // Runs the batch as one transaction. `committed` means durable on disk. Not thread-safe: one caller at a time.
   virtual Applied apply(Batch& batch) = 0;
-  // A second lane for batches that met a stranger's lock; waits longer. Null where locks have no strangers. Owned by the store.
+  // Stores over the same data whose batches may run beside each other, this one first. Owned by the store.
+  virtual std::vector<Store*> lines() { return {this}; }
+  // One more, for batches that met a stranger's lock; waits longer. Null where locks have no strangers.
   virtual Store* slow_lane() { return nullptr; }
   // Time source of this store. Database time on PostgreSQL, anchored wall time elsewhere. Thread-safe.
   virtual base::Clock& clock() = 0;
@@ -119,12 +122,14 @@ class Store {
   virtual Result<LaneStats> lane_stats(core::LaneId lane) = 0;
   virtual Result<std::optional<ExecutionView>> execution_get(core::TenantId tenant, ExecutionId id) = 0;
   // The newest execution of an id.
-  virtual Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space, std::string_view key) = 0;
+  virtual Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space,
+                                                              std::string_view key) = 0;
   virtual Result<std::vector<ExecutionView>> execution_list(const ExecutionFilter& filter) = 0;  // without payload args
   virtual Result<Whereabouts> execution_whereabouts(const core::Execution& execution) = 0;
   virtual Result<std::optional<core::Attention>> attention_get(ExecutionId id) = 0;
   virtual Result<std::optional<core::Identity>> key_get(core::TenantId tenant, std::string_view key) = 0;
-  virtual Result<std::vector<core::Identity>> key_list(core::TenantId tenant, std::string_view after, std::int32_t limit) = 0;
+  virtual Result<std::vector<core::Identity>> key_list(core::TenantId tenant, std::string_view after,
+                                                       std::int32_t limit) = 0;
   virtual Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) = 0;
   virtual Result<std::optional<core::Session>> session_get(SessionId id) = 0;
   // Lanes that hold ready rows now, at most one row per (lane, alone).
@@ -137,11 +142,12 @@ class Store {
   }
 
   // ---- hints from other processes: shorten a wait, never replace the poll ----
-  // True: give wait_hints a thread of its own and treat what it returns like the wakes of an own batch. The store itself
-  // sends the hints of its own batches; it does not hear them again.
+  // True: give wait_hints a thread of its own and treat what it returns like the wakes of an own batch. The store
+  // itself sends the hints of its own batches; it does not hear them again.
   virtual bool hears_hints() const { return false; }
-  // Waits until another process hints at ready lanes or ended executions, `timeout` passes or interrupt_hints is called.
-  // `all` = the connection was away and anything may have been missed: look at everything. One caller at a time.
+  // Waits until another process hints at ready lanes or ended executions, `timeout` passes or interrupt_hints is
+  // called. `all` = the connection was away and anything may have been missed: look at everything. One caller at a
+  // time.
   struct Hints {
     Wakes wakes;
     bool all = false;

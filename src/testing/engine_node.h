@@ -28,6 +28,12 @@ class EngineNode {
       clockwork.note_wakes(wakes);
       if (published) published(wakes);
     };
+    hooks.ride = [this](const std::map<core::LaneId, std::int32_t>& lanes) {
+      std::vector<engine::Rider> riders;
+      if (ride)
+        if (auto rider = ride(lanes)) riders.push_back(*std::move(rider));
+      return riders;
+    };
     writer.set_hooks(std::move(hooks));
     engine.lane_changed = [this](core::LaneId lane) { clockwork.promote(lane); };
   }
@@ -36,8 +42,11 @@ class EngineNode {
 
   // Steps the writer until it has nothing to do now.
   void settle(int most = 10'000) {
-    for (int i = 0; i < most; ++i)
-      if (writer.step(now()) > now()) return;
+    for (int i = 0; i < most; ++i) {
+      bool idle = true;
+      for (std::size_t line = 0; line < writer.lines(); ++line) idle = writer.step(now(), line) > now() && idle;
+      if (idle) return;
+    }
   }
 
   // Runs an asynchronous call to its answer.
@@ -45,7 +54,8 @@ class EngineNode {
   Result<T> get(Call&& call) {
     std::optional<Result<T>> result;
     call(engine::Callback<T>([&result](Result<T> answer) { result.emplace(std::move(answer)); }));
-    for (int i = 0; i < 10'000 && !result; ++i) writer.step(now());
+    for (int i = 0; i < 10'000 && !result; ++i)
+      for (std::size_t line = 0; line < writer.lines(); ++line) writer.step(now(), line);
     if (!result) return make_error(ErrorCode::Internal, "the call was not answered");
     return std::move(*result);
   }
@@ -61,6 +71,7 @@ class EngineNode {
   engine::Engine engine;
   engine::Clockwork clockwork;
   std::function<void(const store::Wakes&)> published;
+  std::function<std::optional<engine::Rider>(const std::map<core::LaneId, std::int32_t>& lanes)> ride;
 };
 
 }  // namespace semel::testing

@@ -45,10 +45,15 @@ class FaultStore final : public store::Store {
   std::function<void()> on_slow;
   std::function<void(const store::Batch&)> on_commit;  // what the store has decided, before anybody is told
   std::function<bool()> reads_fail;
-  FaultStore* slow = nullptr;  // what slow_lane answers
+  FaultStore* slow = nullptr;    // what slow_lane answers
+  FaultStore* second = nullptr;  // another line beside this one; set before a writer is made
   std::uint64_t applied = 0;
 
   store::Applied apply(store::Batch& batch) override;
+  std::vector<store::Store*> lines() override {
+    if (second == nullptr) return {this};
+    return {this, second};
+  }
   store::Store* slow_lane() override { return slow; }
   base::Clock& clock() override { return clock_ != nullptr ? *clock_ : inner_.clock(); }
   std::string_view backend() const override { return inner_.backend(); }

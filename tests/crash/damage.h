@@ -13,11 +13,13 @@ struct Damage {
 };
 inline const std::vector<Damage> kDamages = {
     {"IdWithoutItsExecution", "DELETE FROM TABLE.execution"},
-    {"ExecutionWithoutItsPayload", "DELETE FROM TABLE.payload"},
     {"QueuedExecutionThatNobodyCanClaim", "DELETE FROM TABLE.ready"},
     {"ReadyRowOfAClaimedExecution", "UPDATE TABLE.execution SET status = 1 WHERE status = 0"},
     {"ClaimThatNoLeaseRecordHolds", "DELETE FROM TABLE.lease"},
 };
+
+// Where payloads have a table of their own.
+inline const Damage kPayloadGone{"ExecutionWithoutItsPayload", "DELETE FROM TABLE.payload"};
 
 // What `verify` says about the store at `url` after the damage.
 std::vector<std::string> verify_after(const std::string& url, const Damage& damage);

@@ -18,6 +18,8 @@ TEST_P(VerifySqlite, NamesWhatNoOperationLeavesBehind) {
 
 INSTANTIATE_TEST_SUITE_P(Damages, VerifySqlite, ::testing::ValuesIn(kDamages),
                          [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Payload, VerifySqlite, ::testing::Values(kPayloadGone),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace semel::crash

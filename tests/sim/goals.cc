@@ -38,6 +38,7 @@ const std::vector<std::string>& wanted_goals() {
       "unknown commit looked up",
       "batch halved",
       "slow lane used",
+      "claimed with its enqueue",
       "node crashed",
       "node crashed at a named point",
       "node paused past its lease",

@@ -94,11 +94,19 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
     : world_(world),
       options_(options),
       local_clock_(world.clock.now() + options.skew),
+      second_store_(world.store),
       slow_store_(world.store),
       store_(world.store) {
   store_.slow = &slow_store_;
+  if (world.random.below(2) == 0) store_.second = &second_store_;
   const auto committed = [this](const store::Batch& batch) { world_.history.committed(batch); };
-  store_.on_commit = slow_store_.on_commit = committed;
+  second_store_.choose = [this](const store::Batch& batch) {
+    return store_.choose ? store_.choose(batch) : testing::Fault::none;
+  };
+  second_store_.on_slow = [this] {
+    if (store_.on_slow) store_.on_slow();
+  };
+  store_.on_commit = second_store_.on_commit = slow_store_.on_commit = committed;
   for (const char* name : {"work", "poison", "finale"})
     handlers_.add(name, [](engine::Run&) { return HandlerOutcome::success(); });
   handlers_.seal();
@@ -116,12 +124,23 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
     pool.worker = std::make_unique<engine::Worker>(node_->engine, handlers_, *pool.executor, chosen);
     pools_.push_back(std::move(pool));
   }
+  node_->ride = [this](const auto& lanes) -> std::optional<engine::Rider> {
+    for (auto& pool : pools_)
+      if (auto rider = pool.worker->ride(lanes, world_.clock.now())) {
+        world_.goals.hit("claimed with its enqueue");
+        return rider;
+      }
+    return std::nullopt;
+  };
   node_->published = [this](const store::Wakes& wakes) {
     for (auto& pool : pools_) pool.worker->note_wakes(wakes);
   };
 }
 
-SimNode::~SimNode() { node_->published = nullptr; }
+SimNode::~SimNode() {
+  node_->published = nullptr;
+  node_->ride = nullptr;
+}
 
 void SimNode::step_pool(Pool& pool, bool calm) {
   const Instant now = world_.clock.now();
@@ -138,7 +157,11 @@ void SimNode::run_some(bool calm) {
   for (std::uint64_t i = 0; i < 4; ++i) switch ((i + order) % 4) {
       case 0: {
         const auto steps = calm ? 20 : world_.random.below(4);
-        for (std::uint64_t n = 0; n < steps; ++n) node_->writer.step(now);
+        for (std::uint64_t n = 0; n < steps; ++n) {
+          const std::size_t lines = node_->writer.lines();
+          if (!calm) node_->writer.step(now, world_.random.below(lines));
+          for (std::size_t line = 0; calm && line < lines; ++line) node_->writer.step(now, line);
+        }
         break;
       }
       case 1:

@@ -93,6 +93,7 @@ class SimNode {
   Surroundings& world_;
   NodeOptions options_;
   testing::ManualClock local_clock_;
+  testing::FaultStore second_store_;  // a second line of the writer, on every other node
   testing::FaultStore slow_store_;
   testing::FaultStore store_;
   engine::HandlerTable handlers_;

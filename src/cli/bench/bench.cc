@@ -125,6 +125,7 @@ Result<Options> options_of(const Args& args, const Scenario& scenario) {
   out.payload_bytes = static_cast<std::size_t>(bytes.value_or(300));
   if (seconds) out.seconds = static_cast<double>(seconds->count()) / 1e6;
   out.kill = args.has("kill");
+  out.blocking = args.has("blocking");
   base::SystemRandom random;
   const std::uint64_t bits = random.next();
   std::array<std::uint8_t, 4> marks{};
@@ -167,6 +168,7 @@ void add_bench_verbs(std::vector<Verb>& out) {
                  {{"count", "N", "how many operations"},
                   {"seconds", "DURATION", "stop after this long, e.g. 5s"},
                   {"callers", "N", "concurrent callers (64; duplicates 8)"},
+                  {"blocking", "", "a thread per caller; otherwise the callers share one event loop"},
                   {"slots", "N", "handlers at once in the worker (8)"},
                   {"max-batch", "N", "operations per transaction at most (1000)"},
                   {"payload-bytes", "N", "size of args (300)"},

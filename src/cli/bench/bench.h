@@ -20,6 +20,7 @@ struct Options {
   int slots = 8;
   std::size_t payload_bytes = 300;
   std::optional<std::size_t> max_batch;  // of the writer
+  bool blocking = false;                 // a thread per caller instead of one event loop
   bool kill = false;                     // drain: SIGKILL the worker in the middle
   bool cold = true;                      // no row of an earlier run was there
   std::string run;                       // marks ids and queue of this run

@@ -1,9 +1,8 @@
 // B1 enqueue, B1b enqueue-batch
-#include <atomic>
 #include <cmath>
-#include <thread>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/callers.h"
 #include "cli/process.h"
 
 namespace semel::cli::bench {
@@ -19,63 +18,17 @@ engine::EnqueueRequest request_of(const Session& session, const Options& options
   return request;
 }
 
-struct Caller {
-  Samples samples;
-  std::optional<Error> error;
-};
-
-// Each call waits for its durable answer before the next one is made.
-void call_until(engine::Runtime& runtime, const Session& session, const Options& options,
-                std::atomic<std::int64_t>& next, std::int64_t deadline, Caller& out) {
-  for (;;) {
-    const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-    const std::int64_t begin = steady_now();
-    if (i >= options.count || begin >= deadline) return;
-    auto outcome = runtime.wait<engine::EnqueueOutcome>(
-        [&](auto done) { runtime.engine().enqueue(request_of(session, options, i), std::move(done)); });
-    if (!outcome) {
-      out.error = outcome.error();
-      return;
-    }
-    out.samples.add(steady_now() - begin);
-  }
-}
-
 }  // namespace
 
 Ran run_enqueue(Session& session, const Options& options, Report& report) {
   auto opened = open_for_bench(session, options, false);
   if (!opened) return opened.error();
   engine::Runtime& runtime = **opened;
-  std::vector<Caller> callers(static_cast<std::size_t>(options.callers));
-  std::atomic<std::int64_t> next{0};
-  const std::int64_t begin = steady_now();
-  const std::int64_t deadline =
-      begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
-  {
-    std::vector<std::jthread> threads;
-    for (auto& caller : callers) {
-      threads.emplace_back([&] { call_until(runtime, session, options, next, deadline, caller); });
-    }
-    while (next.load() < options.count && steady_now() < deadline) {
-      progress("enqueue " + std::to_string(next.load()));
-      pause_for(Duration{20'000});
-      for (const auto& caller : callers) {
-        if (caller.error) next = options.count;
-      }
-    }
-  }
-  const std::int64_t took = steady_now() - begin;
-  Samples all;
-  for (const auto& caller : callers) {
-    if (caller.error) return *caller.error;
-    all.add(caller.samples);
-  }
-  const auto done = static_cast<std::int64_t>(all.size());
-  report.add("callers", options.callers)
-      .add("count", done)
-      .add("seconds", std::round(static_cast<double>(took) / 1e4) / 100);
-  report.add("rate", rate_of(done, took)).add("p50_ms", all.percentile_ms(0.5)).add("p99_ms", all.percentile_ms(0.99));
+  Calls calls = run_callers(
+      runtime, options, [&](std::int64_t i) { return request_of(session, options, i); },
+      [](const engine::EnqueueOutcome&) {});
+  if (calls.error) return *calls.error;
+  add_calls(report, options, calls);
   add_writer(report, runtime.writer_stats());
   report.add("resident_mib", mib(resident_bytes()));
   return kDone;

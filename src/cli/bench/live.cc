@@ -1,15 +1,13 @@
 // B3 latency and B4 duplicates: with a live worker, on PostgreSQL in another process
 #include <signal.h>
 
-#include <atomic>
-#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 #include "base/random.h"
 #include "cli/bench/bench.h"
+#include "cli/bench/callers.h"
 #include "cli/bench/worker.h"
 #include "cli/process.h"
 
@@ -75,14 +73,17 @@ class LiveWorker {
   std::deque<std::int64_t> stamps_;
 };
 
-Result<engine::EnqueueOutcome> enqueue_one(engine::Runtime& runtime, const Session& session, const Options& options,
-                                           std::int64_t i, std::string task_id) {
+engine::EnqueueRequest request_of(const Session& session, const Options& options, std::int64_t i, std::string task_id) {
   engine::EnqueueRequest request;
   request.tenant = session.tenant();
   request.queue = options.queue();
   request.name = "noop";
   request.args = payload(i, options.payload_bytes);
   request.task_id = std::move(task_id);
+  return request;
+}
+
+Result<engine::EnqueueOutcome> enqueue_one(engine::Runtime& runtime, engine::EnqueueRequest request) {
   return runtime.wait<engine::EnqueueOutcome>(
       [&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });
 }
@@ -102,7 +103,8 @@ Ran run_latency(Session& session, const Options& options, Report& report) {
   constexpr std::int64_t kWarmUp = 5;
   for (std::int64_t i = -kWarmUp; i < options.count; ++i) {
     const std::int64_t begin = steady_now();
-    auto outcome = enqueue_one(runtime, session, options, i + kWarmUp, options.run + "-" + std::to_string(i));
+    auto outcome =
+        enqueue_one(runtime, request_of(session, options, i + kWarmUp, options.run + "-" + std::to_string(i)));
     const std::int64_t answered = steady_now();
     if (!outcome) return outcome.error();
     const auto at = worker.next(Duration{30'000'000});
@@ -132,55 +134,25 @@ Ran run_duplicates(Session& session, const Options& options, Report& report) {
   LiveWorker worker;
   if (auto started = worker.start(session, runtime, options); !started) return started.error();
   const std::string id = options.run + "-dup";
-  std::atomic<std::int64_t> next{0};
-  std::atomic<std::int64_t> created{0};
-  std::atomic<std::int64_t> with_result{0};
-  std::vector<Samples> samples(static_cast<std::size_t>(options.callers));
-  std::mutex error_mutex;
-  std::optional<Error> error;
-  const std::int64_t begin = steady_now();
-  const std::int64_t deadline =
-      begin + (options.seconds ? static_cast<std::int64_t>(*options.seconds * 1e6) : 3'600'000'000);
-  {
-    std::vector<std::jthread> threads;
-    for (auto& mine : samples) {
-      threads.emplace_back([&] {
-        while (next.fetch_add(1) < options.count) {
-          const std::int64_t call = steady_now();
-          if (call >= deadline) return;
-          auto outcome = enqueue_one(runtime, session, options, 1, id);
-          if (!outcome) {
-            const std::lock_guard lock(error_mutex);
-            error = outcome.error();
-            return;
-          }
-          mine.add(steady_now() - call);
-          created += outcome->created ? 1 : 0;
-          with_result += outcome->status == Status::succeeded ? 1 : 0;
-        }
+  std::int64_t created = 0;
+  std::int64_t with_result = 0;
+  Calls calls = run_callers(
+      runtime, options, [&](std::int64_t) { return request_of(session, options, 1, id); },
+      [&](const engine::EnqueueOutcome& outcome) {
+        created += outcome.created ? 1 : 0;
+        with_result += outcome.status == Status::succeeded ? 1 : 0;
       });
-    }
-  }
-  const std::int64_t took = steady_now() - begin;
-  if (error) return *error;
-  Samples all;
-  for (const auto& mine : samples) all.add(mine);
+  if (calls.error) return *calls.error;
   // Late duplicates: after completion, and once more after a pause.
   std::int64_t executions = worker.next(Duration{10'000'000}) ? 1 : 0;
-  auto late = enqueue_one(runtime, session, options, 1, id);
+  auto late = enqueue_one(runtime, request_of(session, options, 1, id));
   if (!late) return late.error();
   created += late->created ? 1 : 0;
   while (worker.next(Duration{500'000})) ++executions;
   const engine::WriterStats stats = runtime.writer_stats();
   worker.stop();
-  const auto done = static_cast<std::int64_t>(all.size());
-  report.add("callers", options.callers)
-      .add("count", done)
-      .add("seconds", std::round(static_cast<double>(took) / 1e4) / 100);
-  report.add("rate", rate_of(done, took)).add("p50_ms", all.percentile_ms(0.5)).add("p99_ms", all.percentile_ms(0.99));
-  report.add("executions", executions)
-      .add("created", created.load())
-      .add("answered_after_completion", with_result.load());
+  add_calls(report, options, calls);
+  report.add("executions", executions).add("created", created).add("answered_after_completion", with_result);
   add_writer(report, stats);
   report.add("resident_mib", mib(resident_bytes()));
   return executions == 1 && created == 1 ? kDone : kRefused;

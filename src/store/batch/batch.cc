@@ -4,6 +4,7 @@
 // that cannot be finished leaves nothing behind.
 #include <algorithm>
 #include <tuple>
+#include <unordered_set>
 
 #include "core/decide.h"
 #include "core/transition.h"
@@ -44,9 +45,8 @@ void tidy(Needs& needs) {
   sort_unique(needs.leases);
   sort_unique(needs.attention);
   sort_unique(needs.inbox);
-  std::sort(needs.blocked.begin(), needs.blocked.end(), [](const auto& a, const auto& b) {
-    return a.key != b.key ? a.key < b.key : a.limit > b.limit;
-  });
+  std::sort(needs.blocked.begin(), needs.blocked.end(),
+            [](const auto& a, const auto& b) { return a.key != b.key ? a.key < b.key : a.limit > b.limit; });
   needs.blocked.erase(std::unique(needs.blocked.begin(), needs.blocked.end(),
                                   [](const auto& a, const auto& b) { return a.key == b.key; }),
                       needs.blocked.end());
@@ -62,6 +62,7 @@ class Run {
     recall_ = tables_.begin(batch_.id, batch_.now, batch_.recheck);
     if (!recall_) attempt_blindly();
     decide_rest();
+    finish_claims();
     if (recall_ || refused_whole_) return tables_.rollback();
     batch_.rows_written = blind_rows_ + count_changes();
     if (batch_.rows_written > 0) tables_.write(rows_, batch_.now);
@@ -99,6 +100,7 @@ class Run {
       note_claims(claims, done);
     }
     claim_limited(claims);
+    claims_ = std::move(claims);
   }
 
   void note_winners(const Attempt& attempt, const Attempted& done) {
@@ -157,7 +159,29 @@ class Run {
       for (const auto& want : claim.lanes)
         if (want.limited && want.limit > 0) claim_from(claim, want, result);
       in_lane_order(claim, result);
+      // Now: a later operation of this batch may end what was just claimed, timer and all.
       core::record_claim(rows_, claim, result.tasks, batch_.now);
+    }
+  }
+
+  // A claim also gets what was enqueued before it in this batch, as far as the lanes held less than it asked for.
+  void finish_claims() {
+    for (std::size_t i : claims_) {
+      const auto& claim = std::get<TaskClaim>(*batch_.operations[i]);
+      auto& result = std::get<ClaimAnswer>(batch_.answers[i]);
+      std::unordered_set<ExecutionId> before;
+      for (const auto& [index, id] : fresh_)
+        if (index < i) before.insert(id);
+      for (const auto& want : claim.lanes) {
+        if (want.limited || claim.alone || before.empty()) continue;
+        const auto has = std::count_if(result.tasks.begin(), result.tasks.end(),
+                                       [&](const auto& task) { return task.execution.lane == want.lane; });
+        std::vector<core::ClaimedTask> taken;
+        core::claim_fresh(rows_, claim, want.lane, want.limit - static_cast<std::int32_t>(has), before, batch_.now,
+                          taken);
+        core::record_claim(rows_, claim, taken, batch_.now);
+        std::move(taken.begin(), taken.end(), std::back_inserter(result.tasks));
+      }
     }
   }
 
@@ -225,15 +249,21 @@ class Run {
       }
     }
     Answer decided = core::decide(operation, rows_, batch_.now);
-    if (std::holds_alternative<core::EnqueueWithin>(operation) && std::holds_alternative<Error>(decided)) refused_whole_ = true;
+    if (const auto* enqueued = std::get_if<EnqueueAnswer>(&decided);
+        enqueued && enqueued->created && std::holds_alternative<TaskEnqueue>(operation))
+      fresh_.emplace_back(i, enqueued->execution);
+    if (std::holds_alternative<core::EnqueueWithin>(operation) && std::holds_alternative<Error>(decided))
+      refused_whole_ = true;
     answer(i, std::move(decided));
   }
 
   Result<void> run_function(const core::EnqueueWithin& within) {
-    if (batch_.operations.size() != 1) throw TablesError{Applied::Kind::halve, make_error(ErrorCode::Internal, "must run alone")};
+    if (batch_.operations.size() != 1)
+      throw TablesError{Applied::Kind::halve, make_error(ErrorCode::Internal, "must run alone")};
     void* connection = tables_.native_connection();
     if (!connection)
-      return make_error(ErrorCode::Unsupported, "this store has no writer connection to share; on PostgreSQL use semel.enqueue");
+      return make_error(ErrorCode::Unsupported,
+                        "this store has no writer connection to share; on PostgreSQL use semel.enqueue");
     blind_rows_ += 1;  // the function may have written
     return within.function ? within.function(connection) : Result<void>{};
   }
@@ -257,13 +287,13 @@ class Run {
 
   template <class Map>
   static std::int32_t changed(const Map& map) {
-    return static_cast<std::int32_t>(
-        std::count_if(map.all().begin(), map.all().end(), [](const auto& slot) { return slot.second.change != core::Change::none; }));
+    return static_cast<std::int32_t>(std::count_if(
+        map.all().begin(), map.all().end(), [](const auto& slot) { return slot.second.change != core::Change::none; }));
   }
   template <class Set>
   static std::int32_t moved(const Set& set) {
-    return static_cast<std::int32_t>(
-        std::count_if(set.all().begin(), set.all().end(), [](const auto& row) { return row.second != core::Presence::loaded; }));
+    return static_cast<std::int32_t>(std::count_if(
+        set.all().begin(), set.all().end(), [](const auto& row) { return row.second != core::Presence::loaded; }));
   }
 
   std::int32_t count_changes() const {
@@ -272,15 +302,16 @@ class Run {
       if (auto it = rows_.lane_names.find(name); it != rows_.lane_names.end()) ++created;
     return changed(rows_.identities) + changed(rows_.executions) + changed(rows_.payloads) + changed(rows_.lanes) +
            changed(rows_.key_slots) + changed(rows_.groups) + changed(rows_.sessions) + changed(rows_.leases) +
-           changed(rows_.attention) + changed(rows_.inbox) + moved(rows_.ready) + moved(rows_.blocked) + moved(rows_.timers) +
-           static_cast<std::int32_t>(rows_.ledger.size() + rows_.tenant_names.size()) + created +
+           changed(rows_.attention) + changed(rows_.inbox) + moved(rows_.ready) + moved(rows_.blocked) +
+           moved(rows_.timers) + static_cast<std::int32_t>(rows_.ledger.size() + rows_.tenant_names.size()) + created +
            (rows_.prune_batch_marks ? 1 : 0);
   }
 
   void publish() {
     Wakes& wakes = batch_.wakes;
     for (const auto& [row, presence] : rows_.ready.all())
-      if (presence == core::Presence::added && (wakes.lanes.empty() || wakes.lanes.back() != row.lane)) wakes.lanes.push_back(row.lane);
+      if (presence == core::Presence::added && (wakes.lanes.empty() || wakes.lanes.back() != row.lane))
+        wakes.lanes.push_back(row.lane);
     for (const auto& [row, presence] : rows_.timers.all())
       if (presence == core::Presence::added) {
         wakes.timer_at = row.due_at;
@@ -294,7 +325,9 @@ class Run {
   Tables& tables_;
   Batch& batch_;
   RowCache rows_;
-  std::vector<bool> open_;  // not answered yet
+  std::vector<bool> open_;                                  // not answered yet
+  std::vector<std::size_t> claims_;                         // operations that are claims of this run
+  std::vector<std::pair<std::size_t, ExecutionId>> fresh_;  // created by which operation
   std::vector<core::LaneName> created_names_;
   std::int32_t blind_rows_ = 0;
   bool recall_ = false;         // an earlier run of this batch committed: only read the answers back

@@ -46,6 +46,29 @@ TEST_P(Claims, NothingIsHandedOutTwice) {
   EXPECT_TRUE(claim(3).empty());
 }
 
+TEST_P(Claims, AClaimTakesWhatWasEnqueuedBeforeItInItsBatch) {
+  const ExecutionId waiting = enqueue(task());
+  Task slow = task();
+  slow.attempt_timeout = 5s;
+  Task urgent = task();
+  urgent.priority = 0;
+  Task later = task();
+  later.delay = 1h;
+  Task behind = task();
+  const auto answers = apply({slow, urgent, later, claim_request(lane_, 10), behind});
+  const auto held = rows_of(expect_answer<core::ClaimAnswer>(answers[3]));
+  std::set<ExecutionId> got;
+  for (const Execution& one : held) {
+    got.insert(one.id);
+    EXPECT_EQ(one.version, 2);
+    EXPECT_EQ(one.attempt, 1);
+    EXPECT_EQ(line(one.id), to_line(one));
+  }
+  EXPECT_EQ(got, (std::set<ExecutionId>{waiting, slow.id, urgent.id}));
+  EXPECT_EQ(claim(10).size(), 1u) << "what came behind the claim";
+  for (const Execution& one : held) EXPECT_EQ(run(completion(one)).status, Status::succeeded);
+}
+
 TEST_P(Claims, SeveralClaimsInOneBatchShareNothing) {
   for (int i = 0; i < 6; ++i) enqueue(task());
   const auto answers = apply({claim_request(lane_, 2), claim_request(lane_, 2), claim_request(lane_, 5)});

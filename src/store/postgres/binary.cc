@@ -7,10 +7,8 @@
 
 namespace semel::store::postgres {
 
-void Params::put_integer(std::string& out, std::int64_t value, int width) {
-  char bytes[8];
-  for (int i = 0; i < width; ++i) bytes[i] = static_cast<char>(value >> (8 * (width - 1 - i)));
-  out.append(bytes, static_cast<std::size_t>(width));
+void Params::patch(std::string& out, std::size_t at, std::int64_t value) {
+  for (std::size_t i = 0; i < 4; ++i) out[at + i] = static_cast<char>(value >> (8 * (3 - i)));
 }
 
 void Params::begin_array(std::string& out, std::uint32_t element_type, std::size_t count) {

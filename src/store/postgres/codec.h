@@ -27,6 +27,7 @@ core::Payload read_payload(const Rows& rows, int row, ExecutionId id, int first)
 // retry, paused, running_count, tokens_micro, tokens_at, revision
 core::Lane read_lane(const Rows& rows, int row, int first = 0);
 // tenant, space, key, target, target_kind, tombstone, fingerprint, expires_at, revision
+inline constexpr int kIdentityWidth = 9;
 core::Identity read_identity(const Rows& rows, int row);
 core::ReadyRow read_ready(const Rows& rows, int row);      // in the order of the fields
 core::BlockedRow read_blocked(const Rows& rows, int row);  // in the order of the fields

@@ -178,6 +178,22 @@ Result<void> Connection::prepare(std::span<const Statement> statements) {
   }
 }
 
+Result<void> Connection::learn_row_types() {
+  constexpr std::array<const char*, kRowTypes> kNames = {"new_identity", "new_execution", "new_ready", "success"};
+  std::string sql;
+  for (const char* name : kNames)
+    sql += (sql.empty() ? "select 'semel." : ", 'semel.") + std::string(name) + "'::regtype::oid::bigint";
+  try {
+    queue_text(sql);
+    const auto rows = run();
+    for (std::size_t i = 0; i < kRowTypes; ++i)
+      row_types_[i] = static_cast<std::uint32_t>(rows[0].i64(0, static_cast<int>(i)));
+    return {};
+  } catch (const PgError& error) {
+    return to_error(error);
+  }
+}
+
 int Connection::backend_pid() const { return PQbackendPID(connection_); }
 
 void Connection::fail_lost(std::size_t at, std::string what) {

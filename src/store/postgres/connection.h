@@ -4,6 +4,7 @@
 // a deadline, so no caller hangs on a dead server. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,6 +45,10 @@ struct Role {
   bool read_only = false;
 };
 
+// Composite types of the schema that rows travel in.
+enum class RowType : std::uint8_t { new_identity, new_execution, new_ready, success };
+inline constexpr std::size_t kRowTypes = 4;
+
 class Connection {
  public:
   // Opens and pins the settings. Blocks up to the connect timeout. StoreNotFound, StoreUnavailable.
@@ -52,6 +57,10 @@ class Connection {
 
   // Prepares statements, all in one round trip.
   Result<void> prepare(std::span<const Statement> statements);
+
+  // Asks for the numbers of the row types. Before the first statement that uses one.
+  Result<void> learn_row_types();
+  std::uint32_t number_of_type(RowType type) const { return row_types_[static_cast<std::size_t>(type)]; }
 
   // Queues; answers the index of its rows in what `run` returns.
   std::size_t queue(const Statement& statement, const Params& params = {});
@@ -94,6 +103,7 @@ class Connection {
 
   pg_conn* connection_;
   Duration call_timeout_;
+  std::array<std::uint32_t, kRowTypes> row_types_{};
   std::size_t queued_ = 0;
   std::size_t unread_ = 0;  // segments sent without waiting, still to be read
   bool lost_ = false;

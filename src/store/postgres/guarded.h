@@ -12,6 +12,7 @@ auto PostgresTables::guarded(Work work) -> decltype(work()) {
   try {
     return work();
   } catch (const PgError& error) {
+    look_back(error);
     throw to_tables_error(error, commit_at_);
   } catch (const std::exception& error) {  // a row that cannot be read
     throw batch::TablesError{Applied::Kind::halve,

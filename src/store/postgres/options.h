@@ -10,10 +10,13 @@
 
 namespace semel::store::postgres {
 
+inline constexpr int kMaxLines = 8;
+
 struct PgOptions {
   std::string url;       // postgres://..., postgresql://... or libpq's key=value form
   bool migrate = false;  // bring the schema up to date first
   bool unsafe = false;   // accept a server with fsync=off: acknowledged work may be lost
+  int lines = 2;         // transactions of the writer that may run beside each other; 1 to kMaxLines
   int readers = 2;
   Duration writer_lock_timeout = std::chrono::milliseconds(100);  // then the batch moves to the slow lane
   Duration slow_lock_timeout = std::chrono::seconds(5);

@@ -13,10 +13,9 @@ constexpr Duration kLongestPause = std::chrono::seconds(2);
 constexpr Duration kClockStep = std::chrono::seconds(60);
 constexpr std::int64_t kLookForListeners = 1'000'000;
 
-Role role_of(PostgresLane::Which which, const PgOptions& options) {
-  const bool writer = which == PostgresLane::Which::writer;
-  return {writer ? "semel writer" : "semel slow lane", writer ? options.writer_lock_timeout : options.slow_lock_timeout,
-          false};
+Role role_of(int number, const PgOptions& options) {
+  if (number == PostgresLine::kSlow) return {"semel slow lane", options.slow_lock_timeout, false};
+  return {"semel writer", options.writer_lock_timeout, false};
 }
 
 // A connection that is only good for looking at the schema and changing it.
@@ -26,17 +25,18 @@ Result<std::unique_ptr<Connection>> open_plain(const PgOptions& options) {
 
 }  // namespace
 
-Result<void> PostgresLane::connect() {
+Result<void> PostgresLine::connect() {
   if (connection_) return {};
   const PgOptions& options = shared_->options;
-  auto opened = Connection::open(options, role_of(which_, options));
+  auto opened = Connection::open(options, role_of(number_, options));
   if (!opened) return std::move(opened).error();
   if (auto ok = check_server(**opened, options); !ok) return ok;
   if (auto ok = check_schema(**opened); !ok) return ok;
+  if (auto ok = (*opened)->learn_row_types(); !ok) return ok;
   if (auto ok = (*opened)->prepare(writer_statements()); !ok) return ok;
   connection_ = std::move(*opened);
   tables_ = std::make_unique<PostgresTables>(*connection_);
-  shared_->lane_pids[static_cast<std::size_t>(which_)].store(connection_->backend_pid());
+  shared_->line_pids[static_cast<std::size_t>(number_)].store(connection_->backend_pid());
   pause_ = Duration{0};
   listeners_looked_ = 0;
   try {
@@ -48,12 +48,12 @@ Result<void> PostgresLane::connect() {
   return {};
 }
 
-void PostgresLane::drop() {
+void PostgresLine::drop() {
   tables_.reset();
   connection_.reset();
 }
 
-std::optional<Applied> PostgresLane::refuse_while_away(const Batch& batch) {
+std::optional<Applied> PostgresLine::refuse_while_away(const Batch& batch) {
   if (connection_) return std::nullopt;
   // A batch whose first run has an unknown end stays unknown while nobody can be asked.
   const auto kind = batch.recheck ? Applied::Kind::unknown : Applied::Kind::unavailable;
@@ -67,7 +67,7 @@ std::optional<Applied> PostgresLane::refuse_while_away(const Batch& batch) {
 }
 
 // Now and then: the database's clock, and whether anybody else listens for hints.
-void PostgresLane::look_around() {
+void PostgresLine::look_around() {
   const std::int64_t now = base::steady_micros();
   if (shared_->clock.wants_anchor(now)) {
     connection_->queue(statements::clock_read);
@@ -84,7 +84,7 @@ void PostgresLane::look_around() {
   others_listen_ = connection_->run()[0].i64(0, 0) > 0;
 }
 
-Applied PostgresLane::apply(Batch& batch) {
+Applied PostgresLine::apply(Batch& batch) {
   if (auto refused = refuse_while_away(batch)) return *refused;
   try {
     look_around();
@@ -94,14 +94,25 @@ Applied PostgresLane::apply(Batch& batch) {
   }
   tables_->set_hints(others_listen_);
   Applied applied = batch::run_batch(*tables_, batch);
+  if (applied.kind != Applied::Kind::committed && tables_->guessed_wrong()) applied = batch::run_batch(*tables_, batch);
   if (connection_->lost()) drop();
   return applied;
 }
 
 PostgresStore::PostgresStore(std::shared_ptr<Shared> shared)
-    : PostgresLane(shared, Which::writer), slow_(shared, Which::slow), listener_(shared->options, [shared](int pid) {
-        return pid == shared->lane_pids[0].load() || pid == shared->lane_pids[1].load();
-      }) {}
+    : PostgresLine(shared, 0), slow_(shared, kSlow), listener_(shared->options, [shared](int pid) {
+        const auto& own = shared->line_pids;
+        return std::any_of(own.begin(), own.end(), [pid](const auto& one) { return one.load() == pid; });
+      }) {
+  for (int number = 1; number < std::clamp(shared->options.lines, 1, kMaxLines); ++number)
+    more_.push_back(std::make_unique<PostgresLine>(shared, number));
+}
+
+std::vector<Store*> PostgresStore::lines() {
+  std::vector<Store*> out{this};
+  for (auto& line : more_) out.push_back(line.get());
+  return out;
+}
 
 Store::Hints PostgresStore::wait_hints(Duration timeout) {
   Hints out = listener_.wait(timeout);

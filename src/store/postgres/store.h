@@ -1,6 +1,7 @@
-// Inside of the PostgreSQL store: reads over a pool, one lane per writing connection, hints.
+// Inside of the PostgreSQL store: reads over a pool, one line per writing connection, hints.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -14,13 +15,13 @@
 
 namespace semel::store::postgres {
 
-// What the lanes of one store share.
+// What the lines of one store share.
 struct Shared {
   explicit Shared(PgOptions o) : options(std::move(o)), readers(options) {}
   const PgOptions options;
   Readers readers;
   DbClock clock;
-  std::atomic<int> lane_pids[2] = {0, 0};  // backends whose hints are our own
+  std::array<std::atomic<int>, kMaxLines + 1> line_pids{};  // backends whose hints are our own; the slow lane's last
   std::atomic<int> listener_pid{0};
 };
 
@@ -67,10 +68,11 @@ class PostgresReads : public Store {
 };
 
 // One writing connection.
-class PostgresLane : public PostgresReads {
+class PostgresLine : public PostgresReads {
  public:
-  enum class Which : std::uint8_t { writer = 0, slow = 1 };
-  PostgresLane(std::shared_ptr<Shared> shared, Which which) : PostgresReads(std::move(shared)), which_(which) {}
+  // `number` 0 to kMaxLines - 1, or kSlow.
+  static constexpr int kSlow = kMaxLines;
+  PostgresLine(std::shared_ptr<Shared> shared, int number) : PostgresReads(std::move(shared)), number_(number) {}
 
   Applied apply(Batch& batch) override;
   // Opens the connection if it is not; checks the server and the schema each time, since another server may answer now.
@@ -81,7 +83,7 @@ class PostgresLane : public PostgresReads {
   void look_around();
   void drop();
 
-  const Which which_;
+  const int number_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<PostgresTables> tables_;
   Duration pause_{0};
@@ -90,17 +92,19 @@ class PostgresLane : public PostgresReads {
   bool others_listen_ = false;
 };
 
-class PostgresStore final : public PostgresLane {
+class PostgresStore final : public PostgresLine {
  public:
   explicit PostgresStore(std::shared_ptr<Shared> shared);
 
+  std::vector<Store*> lines() override;
   Store* slow_lane() override { return &slow_; }
   bool hears_hints() const override { return shared_->options.hints; }
   Hints wait_hints(Duration timeout) override;
   void interrupt_hints() override { listener_.interrupt(); }
 
  private:
-  PostgresLane slow_;
+  std::vector<std::unique_ptr<PostgresLine>> more_;  // lines beside the store itself; each connects when it has work
+  PostgresLine slow_;
   HintListener listener_;
 };
 

@@ -57,6 +57,39 @@ TEST_F(PostgresStoreTest, ClaimsComeInOrderOfPriorityDueTimeAndAge) {
   EXPECT_EQ(got, wanted);
 }
 
+TEST_F(PostgresStoreTest, AnIdThatIsNotNewAmongNewOnesIsFound) {
+  const auto lane = ask_.lane();
+  const auto first = ask_.ask(ask_.task(lane, "old"));
+  ASSERT_TRUE(first.created);
+  for (int round = 0; round < 3; ++round) {
+    const std::string mark = std::to_string(round);
+    const auto answers = ask_.run({ask_.task(lane, "a" + mark), ask_.task(lane, "old"), ask_.task(lane, "b" + mark)});
+    EXPECT_TRUE(std::get<core::EnqueueAnswer>(answers[0]).created);
+    EXPECT_FALSE(std::get<core::EnqueueAnswer>(answers[1]).created);
+    EXPECT_EQ(std::get<core::EnqueueAnswer>(answers[1]).execution, first.execution);
+    EXPECT_TRUE(std::get<core::EnqueueAnswer>(answers[2]).created);
+  }
+  ask_.expect_sound();
+}
+
+TEST_F(PostgresStoreTest, DuplicatesAmongDuplicatesAreOnlyLookedAt) {
+  const auto lane = ask_.lane();
+  ask_.ask(ask_.task(lane, "twice"));
+  ask_.ask(ask_.task(lane, "twice"));  // from here on duplicates are expected
+  const auto locked = [&] { return database_.query("select xmax::text from semel.identity").text(0, 0); };
+  const std::string before = locked();
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(ask_.ask(ask_.task(lane, "twice")).created);
+  EXPECT_EQ(locked(), before) << "no row was locked";
+  // A request that changes something is not decided by a look.
+  const auto known = ask_.ask(ask_.task(lane, "twice"));
+  ask_.ask(core::ExecutionCancel{core::kDefaultTenant, known.execution});
+  const auto next = ask_.ask(ask_.task(lane, "twice"));
+  EXPECT_TRUE(next.created);
+  EXPECT_EQ(ask_.ask(ask_.task(lane, "twice")).execution, next.execution);
+  EXPECT_TRUE(ask_.ask(ask_.task(lane, "new")).created);
+  ask_.expect_sound();
+}
+
 TEST_F(PostgresStoreTest, ABatchThatOnlyAnswersWritesNoMark) {
   const auto lane = ask_.lane();
   ask_.ask(ask_.task(lane, "once"));

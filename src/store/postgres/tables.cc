@@ -16,6 +16,10 @@ namespace semel::store::postgres {
 
 using batch::TablesError;
 
+namespace {
+constexpr int kCarefulBatches = 50;
+}
+
 TablesError to_tables_error(const PgError& error, std::optional<std::size_t> commit_at) {
   using Kind = Applied::Kind;
   const std::string_view state = error.sqlstate;
@@ -46,7 +50,7 @@ std::size_t PostgresTables::queue(const Statement& statement, const Params& para
 }
 
 bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
-  begun_ = wrote_ = marked_ = false;
+  begun_ = wrote_ = marked_ = hoping_ = looked_ = guessed_wrong_ = false;
   commit_at_.reset();
   foreseen_.reset();
   hint_.clear();
@@ -65,18 +69,33 @@ bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
   }
 }
 
-void PostgresTables::queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement) {
+Params key_params(const std::vector<core::IdentityKey>& keys) {
   Params p;
-  p.i32s(sorted, [](const core::Identity* i) { return i->id.tenant; })
-      .i16s(sorted, [](const core::Identity* i) { return i->id.space; })
-      .texts(sorted, [](const core::Identity* i) -> const std::string& { return i->id.key; })
-      .uuids(sorted, [](const core::Identity* i) { return i->target; })
-      .i16s(sorted, [](const core::Identity* i) { return i->target_kind; })
-      .flags(sorted, [](const core::Identity* i) { return i->tombstone; })
-      .byteas(sorted, [](const core::Identity* i) { return i->fingerprint; })
-      .i64s(sorted, [](const core::Identity* i) { return i->expires_at; })
-      .i32s(sorted, [](const core::Identity* i) { return i->revision; });
-  queue(statement, p);
+  p.i32s(keys, [](const auto& k) { return k.tenant; })
+      .i16s(keys, [](const auto& k) { return k.space; })
+      .texts(keys, [](const auto& k) -> const std::string& { return k.key; });
+  return p;
+}
+
+void PostgresTables::look_back(const PgError& error) {
+  if (!hoping_ || error.sqlstate != "23505" || error.constraint != "identity_pkey") return;
+  guessed_wrong_ = true;
+  careful_ = kCarefulBatches;
+}
+
+// More is needed than a look gives: rows to lock, or a change to write.
+void PostgresTables::give_up_guess() {
+  guessed_wrong_ = true;
+  locking_ = kCarefulBatches;
+  throw TablesError{Applied::Kind::retry, make_error(ErrorCode::StoreBusy, "store: a look was not enough")};
+}
+
+void PostgresTables::queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement) {
+  queue(statement,
+        Params().records(db_.number_of_type(RowType::new_identity), sorted, [](Record& r, const core::Identity* i) {
+          r.i32(i->id.tenant).i16(i->id.space).text(i->id.key).uuid(i->target).i16(i->target_kind).flag(i->tombstone);
+          r.bytea(i->fingerprint).i64(i->expires_at).i32(i->revision);
+        }));
 }
 
 namespace {
@@ -133,31 +152,50 @@ std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
 
 }  // namespace
 
+// True: every id is known and foreseen_ tells what it points at.
+bool PostgresTables::look(std::vector<core::IdentityKey> keys) {
+  if (begun_ || locking_ > 0) {
+    locking_ = std::max(0, locking_ - 1);
+    return false;
+  }
+  const std::size_t at = db_.queue(statements::target_look, key_params(keys));
+  Rows rows = std::move(db_.run()[at]);
+  if (static_cast<std::size_t>(rows.count()) != keys.size()) return false;
+  foreseen_ = Targets{std::move(keys), std::move(rows), {}, false};
+  return looked_ = true;
+}
+
 batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant now) {
   return guarded([&] {
     foreseen_.reset();
+    const bool only_ids = attempt.successes.empty() && attempt.takes.empty();
     std::size_t identities_at = 0, successes_at = 0, targets_at = 0;
     std::vector<core::IdentityKey> keys;
     if (!attempt.identities.empty()) {
       std::vector<const core::Identity*> sorted;
       for (const std::size_t i : ordered(attempt.identities, [](auto* a, auto* b) { return a->id < b->id; }))
         sorted.push_back(attempt.identities[i]);
-      queue_identities(sorted, statements::identity_win);
-      identities_at = db_.queued() - 1;
       if (expect_duplicates_)
         for (const core::Identity* identity : sorted)
           if (keys.empty() || keys.back() != identity->id) keys.push_back(identity->id);
+      if (!keys.empty() && only_ids && look(keys)) return batch::Attempted{std::vector<char>(sorted.size(), 0), {}, {}};
+      const bool repeats = std::adjacent_find(sorted.begin(), sorted.end(),
+                                              [](auto* a, auto* b) { return a->id == b->id; }) != sorted.end();
+      hoping_ = careful_ == 0 && !repeats;
+      queue_identities(sorted, hoping_ ? statements::identity_insert : statements::identity_win);
+      identities_at = db_.queued() - 1;
+      if (hoping_ && only_ids) {  // nothing to wait for
+        wrote_ = true;
+        return batch::Attempted{std::vector<char>(sorted.size(), 1), {}, {}};
+      }
     }
     if (!attempt.successes.empty()) {
       const auto& all = attempt.successes;
       const auto order = ordered(all, [](const auto& a, const auto& b) { return a.execution < b.execution; });
       Params p;
-      p.uuids(order, [&](std::size_t i) { return all[i].execution; })
-          .i32s(order, [&](std::size_t i) { return all[i].version; })
-          .byteas(order, [&](std::size_t i) -> const std::optional<std::string>& { return *all[i].result; })
-          .i64(now)
-          .i32(core::kEndMarks);
-      successes_at = queue(statements::execution_succeed, p);
+      p.records(db_.number_of_type(RowType::success), order,
+                [&](Record& r, std::size_t i) { r.uuid(all[i].execution).i32(all[i].version).bytea(*all[i].result); });
+      successes_at = queue(statements::execution_succeed, p.i64(now).i32(core::kEndMarks));
     }
     std::vector<std::size_t> takes_at;
     for (const batch::Take& take : attempt.takes) takes_at.push_back(queue(statements::take, take_params(take, now)));
@@ -169,9 +207,15 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
     if (!attempt.identities.empty()) {
       std::vector<ExecutionId> targets;
       for (const core::Identity* i : attempt.identities) targets.push_back(i->target);
-      out.identity_won = first_matches(rows[identities_at], targets);
-      expect_duplicates_ = static_cast<std::size_t>(rows[identities_at].count()) * 2 < targets.size();
-      wrote_ = wrote_ || rows[identities_at].count() > 0;
+      if (hoping_) {
+        out.identity_won.assign(targets.size(), 1);
+      } else {
+        const auto won = static_cast<std::size_t>(rows[identities_at].count());
+        out.identity_won = first_matches(rows[identities_at], targets);
+        expect_duplicates_ = won * 2 < targets.size();
+        careful_ = won < targets.size() ? kCarefulBatches : std::max(0, careful_ - 1);
+      }
+      wrote_ = wrote_ || std::count(out.identity_won.begin(), out.identity_won.end(), 1) > 0;
       if (!keys.empty())
         foreseen_ = Targets{std::move(keys), std::move(rows[targets_at]), std::move(rows[targets_at + 1])};
     }

@@ -1,9 +1,9 @@
 // The batch mechanism on PostgreSQL: one transaction, few round trips, set-based statements over arrays.
 //
 // Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark +
-// commit]. An enqueue takes two, a duplicate two, a duplicate among duplicates one. The writes and COMMIT travel
-// together. That is safe because every guarded statement raises when a guard fails, and in a pipeline nothing after a
-// failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
+// commit]. An enqueue among new ids takes one, among others two, a duplicate two, a duplicate among duplicates one. The
+// writes and COMMIT travel together. That is safe because every guarded statement raises when a guard fails, and in a
+// pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,16 @@ namespace semel::store::postgres {
 // What a failure means for the batch. `commit_at`: the place of COMMIT in what was sent; none: it was not sent.
 batch::TablesError to_tables_error(const PgError& error, std::optional<std::size_t> commit_at);
 
+// tenants, spaces, keys
+Params key_params(const std::vector<core::IdentityKey>& keys);
+
 class PostgresTables final : public batch::Tables {
  public:
   // Of one open connection; the store makes a new one after a reconnect.
   explicit PostgresTables(Connection& connection) : db_(connection) {}
+
+  // The batch just rolled back guessed that all its ids were new, or all known, and was wrong: run it again at once.
+  bool guessed_wrong() const { return guessed_wrong_; }
 
   // Whether commit() sends one NOTIFY behind a committed batch.
   void set_hints(bool on) { hints_ = on; }
@@ -45,10 +51,14 @@ class PostgresTables final : public batch::Tables {
     std::vector<core::IdentityKey> keys;  // ascending
     Rows identities;
     Rows executions;
+    bool locked = true;  // otherwise both are in `identities`, side by side
   };
+  bool look(std::vector<core::IdentityKey> keys);
+  [[noreturn]] void give_up_guess();
   // Queues the two reads of `keys`; their rows are at the returned index and the one after it.
   std::size_t queue_targets(const std::vector<core::IdentityKey>& keys);
   static void load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache);
+  static void load_looked(const Rows& rows, core::RowCache& cache);
   bool load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const;
 
   void queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement);
@@ -60,15 +70,25 @@ class PostgresTables final : public batch::Tables {
   void write_inbox(const core::RowCache& cache);
   void write_ledger(const core::RowCache& cache);
 
+  void look_back(const PgError& error);
+
   Connection& db_;
   bool begun_ = false;                    // a transaction is open, or BEGIN is queued
   bool wrote_ = false;                    // something in it must not be rolled back lightly
   bool marked_ = false;                   // the mark is there already (recheck)
   std::optional<std::size_t> commit_at_;  // COMMIT is queued or sent
   bool hints_ = false;
-  // Most ids of the last batch were taken, so those of this one were read together with the attempt to win them.
+  // Most ids of the last batch were taken. Then those of this one are only looked at first, without a transaction: a
+  // duplicate that changes nothing is answered from that. Otherwise they are read with the attempt to win them.
   bool expect_duplicates_ = false;
+  int locking_ = 0;  // batches that lock at once, after a look that did not suffice
+  bool looked_ = false;
   std::optional<Targets> foreseen_;
+  // While ids are new, as almost all are, they are inserted without asking, behind one round trip with all the rest:
+  // half the price of ON CONFLICT. A duplicate raises; after one, batches ask first for a while.
+  int careful_ = 0;  // batches that still ask
+  bool hoping_ = false;
+  bool guessed_wrong_ = false;
   std::string hint_;
 };
 

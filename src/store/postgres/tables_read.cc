@@ -197,10 +197,7 @@ void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, 
 }  // namespace
 
 std::size_t PostgresTables::queue_targets(const std::vector<core::IdentityKey>& keys) {
-  Params p;
-  p.i32s(keys, [](const auto& k) { return k.tenant; })
-      .i16s(keys, [](const auto& k) { return k.space; })
-      .texts(keys, [](const auto& k) -> const std::string& { return k.key; });
+  const Params p = key_params(keys);
   const std::size_t at = queue(statements::identity_lock, p);
   queue(statements::execution_lock_by_identity, p);
   return at;
@@ -217,10 +214,26 @@ void PostgresTables::load_targets(const Rows& identities, const Rows& executions
   }
 }
 
+void PostgresTables::load_looked(const Rows& rows, core::RowCache& cache) {
+  for (int r = 0; r < rows.count(); ++r) {
+    core::Identity identity = read_identity(rows, r);
+    const core::IdentityKey key = identity.id;
+    if (!rows.is_null(r, kIdentityWidth)) {
+      core::Execution execution = read_execution(rows, r, kIdentityWidth);
+      const ExecutionId id = execution.id;
+      cache.executions.load(id, std::move(execution));
+    } else {
+      cache.executions.load(identity.target, std::nullopt);
+    }
+    cache.identities.load(key, std::move(identity));
+  }
+}
+
 bool PostgresTables::load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const {
   if (!foreseen_ || !std::includes(foreseen_->keys.begin(), foreseen_->keys.end(), wanted.begin(), wanted.end()))
     return false;
-  load_targets(foreseen_->identities, foreseen_->executions, cache);
+  if (foreseen_->locked) load_targets(foreseen_->identities, foreseen_->executions, cache);
+  else load_looked(foreseen_->identities, cache);
   for (const core::IdentityKey& key : wanted) cache.identities.load(key, std::nullopt);
   return true;
 }
@@ -240,6 +253,7 @@ void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Insta
     plan_expired(needs, cache, now, plan, queue_one);
     SEMEL_FP("pg.read.before");
     if (plan.empty() && !targets_at) return;
+    if (looked_) give_up_guess();
     const std::vector<Rows> rows = db_.run();
     if (targets_at) {
       load_targets(rows[*targets_at], rows[*targets_at + 1], cache);

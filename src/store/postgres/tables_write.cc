@@ -2,6 +2,7 @@
 // order that migrations/0001_init.sql names. Queued only: commit() sends them.
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 #include "base/failpoint.h"
 #include "base/uuid.h"
@@ -68,7 +69,29 @@ bool is_lean(const Execution& e) {
          !e.timeout_at;
 }
 
-Params insert_params(const std::vector<const Execution*>& rows, bool full) {
+// A new row and its payload.
+struct Fresh {
+  const Execution* execution;
+  const core::Payload* payload;
+};
+
+Params insert_params(const std::vector<Fresh>& fresh, std::uint32_t type) {
+  return std::move(Params().records(type, fresh, [](Record& r, const Fresh& one) {
+    const Execution& e = *one.execution;
+    r.uuid(e.id).i32(e.tenant).i32(e.lane).i16(e.kind).text(e.name).text(e.identity).i32(e.priority);
+    r.i32(e.max_attempts).bytea(e.fingerprint).i64(e.created_at).i64(e.scheduled_at).i32(e.flags);
+    r.i16(one.payload->encoding).bytea(one.payload->policy).bytea(one.payload->args);
+  }));
+}
+
+// A row with fields that few have: an array per column.
+Params insert_full_params(const std::vector<Fresh>& fresh) {
+  std::vector<const Execution*> rows;
+  std::vector<const core::Payload*> payloads;
+  for (const Fresh& one : fresh) {
+    rows.push_back(one.execution);
+    payloads.push_back(one.payload);
+  }
   Params p;
   p.uuids(rows, FIELD(id)).i32s(rows, FIELD(tenant)).i32s(rows, FIELD(lane)).i16s(rows, FIELD(kind));
   p.texts(rows, FIELD(name)).texts(rows, FIELD(identity)).i32s(rows, FIELD(priority)).i32s(rows, FIELD(max_attempts));
@@ -76,7 +99,7 @@ Params insert_params(const std::vector<const Execution*>& rows, bool full) {
       .i64s(rows, FIELD(created_at))
       .i64s(rows, FIELD(scheduled_at))
       .i32s(rows, FIELD(flags));
-  if (!full) return p;
+  p.i16s(payloads, FIELD(encoding)).byteas(payloads, FIELD(policy)).byteas(payloads, FIELD(args));
   p.i64s(rows, FIELD(attempt_timeout)).texts(rows, FIELD(concurrency_key)).texts(rows, FIELD(idempotency_key));
   p.i64s(rows, FIELD(idempotency_key_ttl_seconds)).uuids(rows, FIELD(previous)).uuids(rows, FIELD(parent_run));
   p.texts(rows, FIELD(parent_workflow_id)).uuids(rows, FIELD(group)).i64s(rows, FIELD(timeout_at));
@@ -116,6 +139,7 @@ Wakes wakes_of(const core::RowCache& cache) {
 
 void PostgresTables::write(const core::RowCache& cache, Instant now) {
   guarded([&] {
+    if (looked_) give_up_guess();
     wrote_ = true;
     write_identities(cache);
     write_executions(cache);
@@ -158,7 +182,7 @@ void PostgresTables::write_identities(const core::RowCache& cache) {
 }
 
 void PostgresTables::write_executions(const core::RowCache& cache) {
-  std::vector<const Execution*> lean, full;
+  std::vector<Fresh> lean, full;
   std::vector<Update> updates;
   for (const auto& one : changed(cache.executions, {Change::inserted, Change::updated})) {
     const Execution& row = *one.slot->row;
@@ -166,11 +190,14 @@ void PostgresTables::write_executions(const core::RowCache& cache) {
       updates.push_back({&row, one.slot->loaded_version});
       continue;
     }
-    (is_lean(row) ? lean : full).push_back(&row);
+    const core::Payload* payload = cache.payloads.find(row.id);
+    if (!payload) throw std::logic_error("a new execution has no payload");
+    (is_lean(row) ? lean : full).push_back({&row, payload});
     if (!is_fresh(row)) updates.push_back({&row, 1});
   }
-  if (!lean.empty()) queue(statements::execution_insert, insert_params(lean, false));
-  if (!full.empty()) queue(statements::execution_insert_full, insert_params(full, true));
+  if (!lean.empty())
+    queue(statements::execution_insert, insert_params(lean, db_.number_of_type(RowType::new_execution)));
+  if (!full.empty()) queue(statements::execution_insert_full, insert_full_params(full));
   if (!updates.empty()) queue(statements::execution_update, update_params(updates));
   if (const auto gone = changed(cache.executions, {Change::erased}); !gone.empty()) {
     queue(statements::execution_delete,
@@ -178,26 +205,19 @@ void PostgresTables::write_executions(const core::RowCache& cache) {
             return one.slot->loaded_version;
           }));
   }
-  if (const auto fresh = rows_of(changed(cache.payloads, {Change::inserted})); !fresh.empty()) {
-    Params p;
-    p.uuids(fresh, FIELD(execution))
-        .i16s(fresh, FIELD(encoding))
-        .byteas(fresh, FIELD(args))
-        .byteas(fresh, FIELD(policy));
-    queue(statements::payload_insert, p);
-  }
 }
 
 void PostgresTables::write_waiting(const core::RowCache& cache) {
-  const auto ready = [&](Presence presence, const Statement& statement) {
-    const auto rows = with(cache.ready, presence);
-    if (rows.empty()) return;
+  if (const auto gone = with(cache.ready, Presence::removed); !gone.empty()) {
     Params p;
-    p.i32s(rows, FIELD(lane)).i16s(rows, FIELD(alone)).i32s(rows, FIELD(priority)).i64s(rows, FIELD(due_at));
-    queue(statement, p.uuids(rows, FIELD(execution)));
-  };
-  ready(Presence::removed, statements::ready_delete);
-  ready(Presence::added, statements::ready_insert);
+    p.i32s(gone, FIELD(lane)).i16s(gone, FIELD(alone)).i32s(gone, FIELD(priority)).i64s(gone, FIELD(due_at));
+    queue(statements::ready_delete, p.uuids(gone, FIELD(execution)));
+  }
+  if (const auto fresh = with(cache.ready, Presence::added); !fresh.empty())
+    queue(statements::ready_insert,
+          Params().records(db_.number_of_type(RowType::new_ready), fresh, [](Record& r, const core::ReadyRow* row) {
+            r.i32(row->lane).i16(row->alone).i32(row->priority).i64(row->due_at).uuid(row->execution);
+          }));
   const auto blocked = [&](Presence presence, const Statement& statement) {
     const auto rows = with(cache.blocked, presence);
     if (rows.empty()) return;

@@ -34,7 +34,7 @@ const Print kPrints[] = {
     {"select tenant, space, key, target, target_kind, tombstone, fingerprint, expires_at, revision from semel.identity",
      [](const Rows& r, int i) { return to_line(read_identity(r, i)); }},
     {"select {execution} from semel.execution e", [](const Rows& r, int i) { return to_line(read_execution(r, i)); }},
-    {"select execution, encoding, args, policy from semel.payload",
+    {"select id, encoding, args, policy from semel.execution",
      [](const Rows& r, int i) { return to_line(read_payload(r, i, r.id<ExecutionId>(i, 0), 1)); }},
     {"select lane, alone, priority, due_at, execution from semel.ready",
      [](const Rows& r, int i) { return to_line(read_ready(r, i)); }},

@@ -6,12 +6,13 @@
 
 #include "base/log.h"
 #include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace semel::store::sqlite {
 
 class Checkpoints {
  public:
-  Checkpoints(Connection& db, std::string path, int frames, std::int64_t wal_limit_bytes, base::LogSink& log);
+  Checkpoints(Connection& db, const SqliteOptions& options, base::LogSink& log);
 
   // After each commit. Most calls do nothing. Throws SqliteFailure.
   void after_commit();
@@ -19,6 +20,7 @@ class Checkpoints {
   void fold_all();
 
  private:
+  void extend();
   void passive();
   void cut_back();
 
@@ -26,8 +28,10 @@ class Checkpoints {
   const std::string path_;
   const int frames_;
   const std::int64_t limit_frames_;
+  const std::int64_t step_bytes_;
   base::LogSink& log_;
-  int next_try_;  // a reader may hold part of the WAL: do not try again at every commit
+  std::int64_t wal_bytes_ = 0;  // length of the WAL file, as far as it was made longer ahead of need
+  int next_try_;                // a reader may hold part of the WAL: do not try again at every commit
   bool alarmed_ = false;
 };
 

@@ -2,7 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -110,6 +112,25 @@ Connection::Connection(const std::string& path, Access access, const std::string
         return SQLITE_OK;
       },
       this);
+}
+
+std::int64_t Connection::extend_wal(std::int64_t bytes) {
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) != SQLITE_OK || file == nullptr ||
+      file->pMethods == nullptr)
+    return 0;
+  sqlite3_int64 length = 0;
+  if (file->pMethods->xFileSize(file, &length) != SQLITE_OK) return 0;
+  // Zeros are no frames: recovery stops at the first whose salt and checksum do not fit.
+  const std::vector<char> zeros(64 * 1024, 0);
+  sqlite3_int64 at = length;
+  while (at < bytes) {
+    const auto size = static_cast<int>(std::min<sqlite3_int64>(bytes - at, static_cast<sqlite3_int64>(zeros.size())));
+    if (file->pMethods->xWrite(file, zeros.data(), size, at) != SQLITE_OK) return length;
+    at += size;
+  }
+  if (at > length && file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) != SQLITE_OK) return length;
+  return at;
 }
 
 Connection::~Connection() {

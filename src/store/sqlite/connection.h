@@ -169,6 +169,9 @@ class Connection {
   void never_checkpoint();
   // Frames in the WAL after the last commit of this connection.
   int wal_frames() const { return wal_frames_; }
+  // Fills the WAL file with zeros up to `bytes`, beyond what it holds: a commit that only overwrites syncs twice as
+  // fast as one that makes the file longer. Returns the file's length; on any failure the one it had.
+  std::int64_t extend_wal(std::int64_t bytes);
 
   struct Checkpointed {
     int log_frames = 0;

@@ -34,6 +34,7 @@ struct SqliteOptions {
   std::int32_t readers = 4;                         // read-only connections kept open; opened as needed
   std::int32_t cache_kib = 16 * 1024;               // page cache of the writer; readers take an eighth each
   std::int32_t checkpoint_frames = 4000;            // 4 KiB each
+  std::int64_t wal_step_bytes = 1024 * 1024;        // the WAL file is made this much longer ahead of need; 0: never
   std::int64_t wal_limit_bytes = 64 * 1024 * 1024;  // above: alarm, and the WAL file is cut back
   std::int64_t ballast_bytes = 4 * 1024 * 1024;     // 0: no ballast
   bool batch_marks = false;                         // see SqliteTables

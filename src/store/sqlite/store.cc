@@ -27,7 +27,7 @@ SqliteStore::SqliteStore(const SqliteOptions& options, std::unique_ptr<Connectio
                options.read_limit) {
   if (!writer_) return;
   tables_.emplace(*writer_, options.path, options.batch_marks);
-  checkpoints_.emplace(*writer_, options.path, options.checkpoint_frames, options.wal_limit_bytes, log_);
+  checkpoints_.emplace(*writer_, options, log_);
   if (!ballast_.hold())
     log_.write(base::LogLevel::warn, "no room for the ballast file: the disk is nearly full",
                {{"store", options.path}});

@@ -5,7 +5,7 @@
 -- changes, except those that are null for almost every row. There are no foreign keys: the rules live in core, and
 -- `verify` checks every reference.
 --
--- Order of tables inside one transaction (a writer never goes back): batch_mark, identity, execution, payload, ready,
+-- Order of tables inside one transaction (a writer never goes back): batch_mark, identity, execution, ready,
 -- blocked, timer, key_slot, lane, session, lease, grp, attention, inbox, ledger.
 
 create schema if not exists semel;
@@ -99,15 +99,12 @@ create table semel.execution (
   fingerprint bytea,
   result bytea,
   error bytea,
-  progress bytea
-) with (fillfactor = 50);
-
-create table semel.payload (
-  execution uuid primary key,
+  progress bytea,
+  -- The payload: in the row, so that an enqueue writes and a claim reads one row less. Large ones PostgreSQL keeps apart.
   encoding smallint not null,
   policy bytea not null,
   args bytea not null
-);
+) with (fillfactor = 50);
 
 -- What is claimable now, in claim order. `alone` is 0 or 1.
 create table semel.ready (
@@ -214,6 +211,18 @@ create table semel.batch_mark (
   id uuid primary key,
   at bigint not null
 );
+
+-- Rows on their way in, many in one array. Binaries write the fields in this order: a new field makes a new type.
+create type semel.new_identity as (
+  tenant integer, space smallint, key text, target uuid, target_kind smallint, tombstone boolean, fingerprint bytea,
+  expires_at bigint, revision integer
+);
+create type semel.new_execution as (
+  id uuid, tenant integer, lane integer, kind smallint, name text, identity text, priority integer, max_attempts integer,
+  fingerprint bytea, created_at bigint, scheduled_at bigint, flags integer, encoding smallint, policy bytea, args bytea
+);
+create type semel.new_ready as (lane integer, alone smallint, priority integer, due_at bigint, execution uuid);
+create type semel.success as (execution uuid, version integer, result bytea);
 
 -- Tables whose rows live for milliseconds: vacuum by count, not by share, and without pauses.
 do $$

@@ -7,7 +7,5 @@ with gone as (
       select x.ctid as place from semel.execution x where x.id = u.id and x.version = u.read_version limit 1) t) u
   where e.ctid = u.place
   returning e.id
-), args as (
-  delete from semel.payload p where p.execution = any (array(select id from gone))
 )
 select semel.expect_free((select count(*) from gone), cardinality($1::uuid[]), 'execution')

@@ -1,5 +1,4 @@
 insert into semel.identity (tenant, space, key, target, target_kind, tombstone, fingerprint, expires_at, revision)
-select * from unnest($1::integer[], $2::smallint[], $3::text[], $4::uuid[], $5::smallint[], $6::boolean[], $7::bytea[],
-                     $8::bigint[], $9::integer[])
+select * from unnest($1::semel.new_identity[])
 on conflict do nothing
 returning target

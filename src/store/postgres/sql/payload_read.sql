@@ -1,1 +1,1 @@
-select p.execution, p.encoding, p.args, p.policy from semel.payload p where p.execution = any ($1::uuid[])
+select e.id, e.encoding, e.args, e.policy from semel.execution e where e.id = any ($1::uuid[])

@@ -8,12 +8,9 @@ with gone as (
     limit $3::integer
     for update skip locked))
   returning execution
-), claimed as (
-  update semel.execution e
-  set status = 1, version = e.version + 1, attempt = e.attempt + 1, flags = (e.flags | $4::integer) & ~ $5::integer,
-      started_at = $6::bigint, lease_expires_at = $7::bigint, session = $8::uuid, worker = $9::text
-  where e.id = any (array(select execution from gone)) and e.status = 0
-  returning {execution}
 )
-select c.*, p.encoding, p.args, p.policy
-from claimed c join semel.payload p on p.execution = c.id
+update semel.execution e
+set status = 1, version = e.version + 1, attempt = e.attempt + 1, flags = (e.flags | $4::integer) & ~ $5::integer,
+    started_at = $6::bigint, lease_expires_at = $7::bigint, session = $8::uuid, worker = $9::text
+where e.id = any (array(select execution from gone)) and e.status = 0
+returning {execution}, e.encoding, e.args, e.policy

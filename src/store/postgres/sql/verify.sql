@@ -75,12 +75,6 @@ from semel.execution e
 left join semel.identity i on i.tenant = e.tenant and i.space = 2 and i.key = e.idempotency_key
 where e.status < 4 and e.flags & 2 <> 0 and i.target is distinct from e.id
 union all
-select e.id, 'has no payload' from semel.execution e
-where not exists (select 1 from semel.payload p where p.execution = e.id)
-union all
-select p.execution, 'is gone but its payload is there' from semel.payload p
-where not exists (select 1 from semel.execution e where e.id = p.execution)
-union all
 select a.execution, 'has an attention row that does not fit it'
 from semel.attention a left join semel.execution e on e.id = a.execution where e.status is distinct from a.status
 union all
