@@ -202,6 +202,7 @@ void Runtime::Impl::line_main(std::size_t line) {
   while (!stopping.load()) {
     const Instant at = now();
     const Instant next = writer.step(at, line);
+    writer_bell().ring();  // what ended here may have freed a slot of a worker
     if (next > at) writer_bells[line]->wait(nap(next, at));
   }
 }

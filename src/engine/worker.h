@@ -29,7 +29,7 @@ struct WorkerOptions {
   int slots = 8;                     // handlers at once
   int threads = 0;                   // of the handlers; 0: one per slot
   int max_unconfirmed = 256;         // handlers that ended, outcome not durable yet
-  int max_prefetch = 1000;           // claimed before a slot is free; adapts to how long handlers take
+  int max_prefetch = 400;            // claimed before a slot is free; adapts to how long handlers take
   Duration lease{30'000'000};
   Duration poll_interval{250'000};  // jittered; how late a lost wake-up is noticed
   Duration no_handler_delay{5'000'000};

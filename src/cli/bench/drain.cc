@@ -95,15 +95,21 @@ Ran kill_drain(Session& session, const Options& options, Report& report) {
   const std::int64_t at_kill = effect_lines(effects);
   auto second = Child::start(arguments);
   if (!second) return second.error();
-  // The second worker cannot know how much is left; the effects tell when every index was there at least once.
-  const bool ended = wait_until(
+  // The second worker cannot know how much is left. The effects tell when every index was there at least once; only
+  // then is the store asked, what ran before the kill may have to run again.
+  const bool ran_all = wait_until(
       [&] { return effect_lines(effects) >= options.count && count_effects(effects, options.count).missing == 0; },
       kPatience, Duration{20'000});
-  pause_for(Duration{100'000});
+  const bool ended = ran_all && wait_until(
+                                    [&] {
+                                      auto left = unfinished(session, options);
+                                      return !left || *left == 0;
+                                    },
+                                    kPatience, Duration{20'000});
+  const std::int64_t recovered = steady_now() - killed_at;
   second->signal(SIGTERM);
   auto done = read_done(*second);
   second->wait();
-  const std::int64_t recovered = steady_now() - killed_at;
   auto left = unfinished(session, options);
   if (!left) return left.error();
   const EffectCount ran = count_effects(effects, options.count);
