@@ -11,11 +11,11 @@ namespace semel::testing {
 
 using base::SeededRandom;
 
-// The seed of a random test: SEMEL_TEST_SEED when set, else `fallback`. Always printed, so a failure can be repeated.
+// The seed of a random test: SEMEL_SEED when set, else `fallback`. Always printed, so a failure can be repeated.
 inline std::uint64_t test_seed(std::uint64_t fallback) {
-  const char* given = std::getenv("SEMEL_TEST_SEED");
+  const char* given = std::getenv("SEMEL_SEED");
   const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : fallback;
-  std::fprintf(stderr, "seed %llu (repeat with SEMEL_TEST_SEED)\n", static_cast<unsigned long long>(seed));
+  std::fprintf(stderr, "seed %llu (repeat with SEMEL_SEED)\n", static_cast<unsigned long long>(seed));
   return seed;
 }
 

@@ -50,6 +50,6 @@ ScratchDatabase::~ScratchDatabase() {
   }
 }
 
-long scaled(long count) { return std::getenv("SEMEL_TEST_LONG") ? count * 10 : count; }
+long scaled(long count) { return std::getenv("SEMEL_LONG") ? count * 10 : count; }
 
 }  // namespace semel::crash

@@ -31,7 +31,7 @@ class ScratchDatabase {
   std::string url_;
 };
 
-// `count` for a test run, ten times as much when SEMEL_TEST_LONG is set.
+// `count` for a test run, ten times as much when SEMEL_LONG is set.
 long scaled(long count);
 
 }  // namespace semel::crash
