@@ -7,8 +7,8 @@
 
 #include "base/failpoint.h"
 #include "core/precondition.h"
+#include "engine/lines.h"
 #include "engine/operation_size.h"
-#include "engine/order_key.h"
 
 namespace semel::engine {
 
@@ -131,7 +131,7 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
     refused = refusal_for(operations.size(), bytes, internal);
     if (!refused) {
       for (std::size_t i = 0; i < operations.size(); ++i) {
-        Line& line = *lines_[lines_.size() == 1 ? 0 : order_key(operations[i]) % lines_.size()];
+        Line& line = *lines_[line_of(operations[i], lines_.size())];
         if (line.queued() == 0) wake |= std::uint64_t{1} << line.index;
         auto item = take_spare();
         item->operation = std::move(operations[i]);
