@@ -87,6 +87,15 @@ Result<void> check_schema(Connection& connection) {
   }
 }
 
+Result<std::int64_t> read_birth(Connection& connection) {
+  try {
+    connection.queue_text("select created_at from semel.meta");
+    return connection.run()[0].i64(0, 0);
+  } catch (const PgError& error) {
+    return to_error(error);
+  }
+}
+
 Result<void> migrate(Connection& connection) {
   try {
     connection.queue_text("begin");

@@ -1,6 +1,8 @@
 // What a server and its database must be before the store trusts them, and the schema's migrations. Forward only.
 #pragma once
 
+#include <cstdint>
+
 #include "semel/result.h"
 #include "store/postgres/connection.h"
 
@@ -13,6 +15,8 @@ int known_schema();
 // database that is not UTF8 (InvalidConfig), and a schema that does not fit (SchemaTooOld, SchemaTooNew).
 Result<void> check_server(Connection& connection, const PgOptions& options);
 Result<void> check_schema(Connection& connection);
+// When the store was made; another one at the same address has another.
+Result<std::int64_t> read_birth(Connection& connection);
 
 // Runs the missing migrations in one transaction under a lock: a crash leaves all of them or none, and of two processes
 // the second finds nothing to do.

@@ -45,6 +45,34 @@ TEST(PostgresServer, OnlyMigratesWhenAsked) {
   EXPECT_TRUE(open_postgres(options).ok()) << "nothing to do the second time";
 }
 
+TEST(PostgresServer, AnotherStoreAtTheSameAddressIsNotWritten) {
+  TempPostgres database;
+  PgOptions options = database.options();
+  options.reconnect_pause = Duration{0};
+  const auto store = open_postgres(options).value();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  ASSERT_TRUE(ask.ask(ask.task(lane, "pay-1")).created);
+  database.query("drop schema semel cascade");
+  PgOptions migrating = database.options();
+  migrating.migrate = true;
+  ASSERT_TRUE(open_postgres(migrating).ok());
+  database.query(
+      "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and "
+      "application_name like 'semel%' and pid <> pg_backend_pid()");
+  std::vector<Operation> task = {ask.task(lane, "pay-2")};
+  Applied applied;
+  for (int i = 0; i < 50; ++i) {
+    Batch batch;
+    applied = ask.apply(batch, task);
+    ASSERT_NE(applied.kind, Applied::Kind::committed);
+    if (applied.kind == Applied::Kind::unavailable && applied.error.message.find("another store") != std::string::npos)
+      break;
+  }
+  EXPECT_NE(applied.error.message.find("restart the process"), std::string::npos) << applied.error.message;
+  EXPECT_EQ(database.query("select count(*) from semel.execution").i64(0, 0), 0);
+}
+
 // X11
 TEST(PostgresServer, ANewerSchemaIsRefusedIffItSaysSo) {
   TempPostgres database;

@@ -32,6 +32,14 @@ Result<void> PostgresLine::connect() {
   if (!opened) return std::move(opened).error();
   if (auto ok = check_server(**opened, options); !ok) return ok;
   if (auto ok = check_schema(**opened); !ok) return ok;
+  // The numbers of lanes and tenants that this process knows are worth nothing in another store.
+  auto birth = read_birth(**opened);
+  if (!birth) return std::move(birth).error();
+  std::int64_t first = 0;
+  if (!shared_->birth.compare_exchange_strong(first, *birth) && first != *birth)
+    return make_error(
+        ErrorCode::StoreUnavailable,
+        "store: another store answers at this address than when this process opened it; restart the process");
   if (auto ok = (*opened)->learn_row_types(); !ok) return ok;
   if (auto ok = (*opened)->prepare(writer_statements()); !ok) return ok;
   connection_ = std::move(*opened);
