@@ -9,6 +9,7 @@ namespace semel::engine {
 namespace {
 
 constexpr Duration kPauseAfterError{1'000'000};
+constexpr int kIdlePauses = 15;
 
 }  // namespace
 
@@ -251,7 +252,9 @@ void Clockwork::run_cleanup(Instant now) {
   submit(cleanup_, core::RetentionSweep{after, options_.page}, options_.cleanup_interval, &ClockworkStats::rows_cleaned,
          [this](const core::SweepAnswer& sweep, Instant at) {
            cleanup_after_ = sweep.more ? sweep.next_after : ExecutionId{};
-           if (sweep.more) cleanup_.due = add_saturated(at, options_.cleanup_pause);
+           // A page that gave nothing was read for nothing: the rest of a store that keeps its rows can wait.
+           if (sweep.more)
+             cleanup_.due = add_saturated(at, options_.cleanup_pause * (sweep.changed > 0 ? 1 : kIdlePauses));
          });
 }
 
