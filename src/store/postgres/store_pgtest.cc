@@ -1,6 +1,7 @@
 // The store on a real server: one path end to end, time, hints, the inbox.
 #include <gtest/gtest.h>
 
+#include "store/postgres/statements.h"
 #include "store/postgres/test_kit.h"
 #include "testing/temp_postgres.h"
 
@@ -88,6 +89,19 @@ TEST_F(PostgresStoreTest, DuplicatesAmongDuplicatesAreOnlyLookedAt) {
   EXPECT_EQ(ask_.ask(ask_.task(lane, "twice")).execution, next.execution);
   EXPECT_TRUE(ask_.ask(ask_.task(lane, "new")).created);
   ask_.expect_sound();
+}
+
+// A hint waits for no disk; what is acknowledged afterwards on the same connection does.
+TEST_F(PostgresStoreTest, AHintLeavesTheNextCommitDurable) {
+  PgOptions options = database_.options();
+  const auto connection = Connection::open(options, Role{"semel writer", options.writer_lock_timeout, false}).value();
+  connection->prepare(writer_statements()).value();
+  connection->queue_text("select 1");
+  connection->run_then(statements::notify, Params().bytes(std::string("l1")));
+  connection->queue_text("begin");
+  const std::size_t at = connection->queue_text("select current_setting('synchronous_commit')");
+  connection->queue_text("commit");
+  EXPECT_EQ(connection->run()[at].text(0, 0), "on");
 }
 
 TEST_F(PostgresStoreTest, ABatchThatOnlyAnswersWritesNoMark) {

@@ -84,9 +84,9 @@ void PostgresTables::look_back(const PgError& error) {
 }
 
 // More is needed than a look gives: rows to lock, or a change to write.
-void PostgresTables::give_up_guess() {
+void PostgresTables::give_up_look(bool again) {
   guessed_wrong_ = true;
-  locking_ = kCarefulBatches;
+  locking_ = again ? kCarefulBatches : 1;
   throw TablesError{Applied::Kind::retry, make_error(ErrorCode::StoreBusy, "store: a look was not enough")};
 }
 

@@ -54,7 +54,8 @@ class PostgresTables final : public batch::Tables {
     bool locked = true;  // otherwise both are in `identities`, side by side
   };
   bool look(std::vector<core::IdentityKey> keys);
-  [[noreturn]] void give_up_guess();
+  // `again`: whether the next batches would meet the same.
+  [[noreturn]] void give_up_look(bool again);
   // Queues the two reads of `keys`; their rows are at the returned index and the one after it.
   std::size_t queue_targets(const std::vector<core::IdentityKey>& keys);
   static void load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache);

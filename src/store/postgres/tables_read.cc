@@ -253,7 +253,7 @@ void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Insta
     plan_expired(needs, cache, now, plan, queue_one);
     SEMEL_FP("pg.read.before");
     if (plan.empty() && !targets_at) return;
-    if (looked_) give_up_guess();
+    if (looked_) give_up_look(true);
     const std::vector<Rows> rows = db_.run();
     if (targets_at) {
       load_targets(rows[*targets_at], rows[*targets_at + 1], cache);

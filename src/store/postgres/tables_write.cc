@@ -139,7 +139,7 @@ Wakes wakes_of(const core::RowCache& cache) {
 
 void PostgresTables::write(const core::RowCache& cache, Instant now) {
   guarded([&] {
-    if (looked_) give_up_guess();
+    if (looked_) give_up_look(cache.ledger.empty());  // counting duplicates comes and goes
     wrote_ = true;
     write_identities(cache);
     write_executions(cache);
