@@ -244,6 +244,17 @@ int Worker::wanted() const {
   return missing * 2 >= target ? std::max(0, missing) : 0;
 }
 
+core::TaskClaim Worker::new_claim(std::vector<core::TaskClaim::Want> lanes) {
+  core::TaskClaim claim;
+  claim.id = env_.next_id<ClaimId>();
+  claim.session = session_;
+  claim.worker = options_.name;
+  claim.lease = options_.lease;
+  claim.lanes = std::move(lanes);
+  claiming_ = true;
+  return claim;
+}
+
 void Worker::plan_claim(Instant now, Todo& todo) {
   if (unknown_claim_ && now >= claim_at_ && !claim_resent_) {
     todo.claim = unknown_claim_;
@@ -257,14 +268,7 @@ void Worker::plan_claim(Instant now, Todo& todo) {
   if (limit == 0) return;
   auto lanes = lanes_.pick(engine_.directory(), limit, now);
   if (lanes.empty()) return;
-  core::TaskClaim claim;
-  claim.id = env_.next_id<ClaimId>();
-  claim.session = session_;
-  claim.worker = options_.name;
-  claim.lease = options_.lease;
-  claim.lanes = std::move(lanes);
-  todo.claim = std::make_shared<const core::TaskClaim>(std::move(claim));
-  claiming_ = true;
+  todo.claim = std::make_shared<const core::TaskClaim>(new_claim(std::move(lanes)));
   if (!forgettable_.empty()) todo.forget.emplace_back(core::LeaseForget{std::exchange(forgettable_, {})});
 }
 
@@ -279,18 +283,15 @@ std::optional<Rider> Worker::ride(const std::map<core::LaneId, std::int32_t>& la
       return {};
     }
     std::int32_t left = std::min(wanted(), 1000);
+    std::vector<core::TaskClaim::Want> wants;
     for (const auto& [id, count] : lanes) {
       const LaneRef lane = engine_.directory().find(id);
       if (left == 0 || !lane || lane->lane.config.paused || lane->limited() || !lanes_.serves(*lane)) continue;
-      claim.lanes.push_back({id, std::min(left, count), false});
-      left -= claim.lanes.back().limit;
+      wants.push_back({id, std::min(left, count), false});
+      left -= wants.back().limit;
     }
-    if (claim.lanes.empty()) return {};
-    claim.id = env_.next_id<ClaimId>();
-    claim.session = session_;
-    claim.worker = options_.name;
-    claim.lease = options_.lease;
-    claiming_ = true;
+    if (wants.empty()) return {};
+    claim = new_claim(std::move(wants));
     ++under_way_;
   }
   const auto shared = std::make_shared<const core::TaskClaim>(claim);
@@ -317,15 +318,9 @@ bool Worker::plan_alone(Instant now, Todo& todo) {
   const LaneRef lane = engine_.directory().find(alone_lanes_.back());
   alone_lanes_.pop_back();
   if (!lane || lane->lane.config.paused || !lanes_.serves(*lane)) return false;
-  core::TaskClaim claim;
-  claim.id = env_.next_id<ClaimId>();
-  claim.session = session_;
-  claim.worker = options_.name;
-  claim.lease = options_.lease;
-  claim.lanes = {{lane->lane.id, 1, lane->limited()}};
+  core::TaskClaim claim = new_claim({{lane->lane.id, 1, lane->limited()}});
   claim.alone = true;
   todo.claim = std::make_shared<const core::TaskClaim>(std::move(claim));
-  claiming_ = true;
   return true;
 }
 

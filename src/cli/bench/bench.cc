@@ -39,6 +39,17 @@ std::optional<std::int64_t> payload_index(const std::string& args) {
   return fault == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
+engine::EnqueueRequest noop_request(const Session& session, const Options& options, std::int64_t i,
+                                    std::string task_id) {
+  engine::EnqueueRequest request;
+  request.tenant = session.tenant();
+  request.queue = options.queue();
+  request.name = "noop";
+  request.args = payload(i, options.payload_bytes);
+  request.task_id = std::move(task_id);
+  return request;
+}
+
 double rate_of(std::int64_t count, std::int64_t micros) {
   return micros <= 0 ? 0 : std::round(static_cast<double>(count) * 1e7 / static_cast<double>(micros)) / 10;
 }
@@ -67,15 +78,8 @@ Result<void> fill(Session& session, engine::Runtime& runtime, const Options& opt
   using Outcomes = std::vector<Result<engine::EnqueueOutcome>>;
   for (std::int64_t begin = 0; begin < options.count; begin += kBatch) {
     std::vector<engine::EnqueueRequest> requests;
-    for (std::int64_t i = begin; i < std::min(begin + kBatch, options.count); ++i) {
-      engine::EnqueueRequest request;
-      request.tenant = session.tenant();
-      request.queue = options.queue();
-      request.name = "noop";
-      request.args = payload(i, options.payload_bytes);
-      request.task_id = options.run + "-" + std::to_string(i);
-      requests.push_back(std::move(request));
-    }
+    for (std::int64_t i = begin; i < std::min(begin + kBatch, options.count); ++i)
+      requests.push_back(noop_request(session, options, i, options.run + "-" + std::to_string(i)));
     auto outcomes =
         session.ask<Outcomes>([&](auto done) { runtime.engine().enqueue_batch(std::move(requests), std::move(done)); });
     if (!outcomes) return outcomes.error();

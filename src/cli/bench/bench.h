@@ -65,6 +65,9 @@ class Samples {
 std::string payload(std::int64_t i, std::size_t bytes);
 std::optional<std::int64_t> payload_index(const std::string& args);
 
+engine::EnqueueRequest noop_request(const Session& session, const Options& options, std::int64_t i,
+                                    std::string task_id);
+
 double rate_of(std::int64_t count, std::int64_t micros);
 double mib(std::int64_t bytes);
 void add_writer(Report& report, const engine::WriterStats& stats);

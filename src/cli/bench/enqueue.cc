@@ -9,13 +9,7 @@ namespace semel::cli::bench {
 namespace {
 
 engine::EnqueueRequest request_of(const Session& session, const Options& options, std::int64_t i) {
-  engine::EnqueueRequest request;
-  request.tenant = session.tenant();
-  request.queue = options.queue();
-  request.name = "noop";
-  request.args = payload(i, options.payload_bytes);
-  request.task_id = options.run + "-" + std::to_string(i);
-  return request;
+  return noop_request(session, options, i, options.run + "-" + std::to_string(i));
 }
 
 }  // namespace

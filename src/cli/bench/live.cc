@@ -73,16 +73,6 @@ class LiveWorker {
   std::deque<std::int64_t> stamps_;
 };
 
-engine::EnqueueRequest request_of(const Session& session, const Options& options, std::int64_t i, std::string task_id) {
-  engine::EnqueueRequest request;
-  request.tenant = session.tenant();
-  request.queue = options.queue();
-  request.name = "noop";
-  request.args = payload(i, options.payload_bytes);
-  request.task_id = std::move(task_id);
-  return request;
-}
-
 Result<engine::EnqueueOutcome> enqueue_one(engine::Runtime& runtime, engine::EnqueueRequest request) {
   return runtime.wait<engine::EnqueueOutcome>(
       [&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });
@@ -104,7 +94,7 @@ Ran run_latency(Session& session, const Options& options, Report& report) {
   for (std::int64_t i = -kWarmUp; i < options.count; ++i) {
     const std::int64_t begin = steady_now();
     auto outcome =
-        enqueue_one(runtime, request_of(session, options, i + kWarmUp, options.run + "-" + std::to_string(i)));
+        enqueue_one(runtime, noop_request(session, options, i + kWarmUp, options.run + "-" + std::to_string(i)));
     const std::int64_t answered = steady_now();
     if (!outcome) return outcome.error();
     const auto at = worker.next(Duration{30'000'000});
@@ -137,7 +127,7 @@ Ran run_duplicates(Session& session, const Options& options, Report& report) {
   std::int64_t created = 0;
   std::int64_t with_result = 0;
   Calls calls = run_callers(
-      runtime, options, [&](std::int64_t) { return request_of(session, options, 1, id); },
+      runtime, options, [&](std::int64_t) { return noop_request(session, options, 1, id); },
       [&](const engine::EnqueueOutcome& outcome) {
         created += outcome.created ? 1 : 0;
         with_result += outcome.status == Status::succeeded ? 1 : 0;
@@ -145,7 +135,7 @@ Ran run_duplicates(Session& session, const Options& options, Report& report) {
   if (calls.error) return *calls.error;
   // Late duplicates: after completion, and once more after a pause.
   std::int64_t executions = worker.next(Duration{10'000'000}) ? 1 : 0;
-  auto late = enqueue_one(runtime, request_of(session, options, 1, id));
+  auto late = enqueue_one(runtime, noop_request(session, options, 1, id));
   if (!late) return late.error();
   created += late->created ? 1 : 0;
   while (worker.next(Duration{500'000})) ++executions;
