@@ -212,7 +212,8 @@ Answer decide_part(const BlockedSweep& op, RowCache& rows, Instant now) {
 
 void gather_part(const RetentionSweep& op, const RowCache& rows, Instant now, Needs& needs) {
   if (!rows.retention) {
-    needs.retention = RetentionScan{op.after, base::uuidv7_lower_bound<ExecutionId>(now), op.limit};
+    const Instant before = std::max(Instant{}, add_saturated(now, -op.min_age));
+    needs.retention = RetentionScan{op.after, base::uuidv7_lower_bound<ExecutionId>(before), op.limit};
     return;
   }
   for (const ExecutionId& id : *rows.retention) {

@@ -248,10 +248,12 @@ struct BlockedSweep {
   LaneId lane{};
   std::int32_t limit = 500;
 };
-// Deletes terminal rows past their retention, walking ids upwards from `after`, at most `limit` rows looked at.
+// Deletes terminal rows past their retention, walking ids upwards from `after`, at most `limit` rows looked at and none
+// younger than `min_age`: ids are in the order of creation, so what no queue can be rid of yet is never read.
 struct RetentionSweep {
   ExecutionId after;
   std::int32_t limit = 1000;
+  Duration min_age{0};
 };
 // Deletes expired idempotency keys and tombstones, and batch marks older than an hour.
 struct KeysExpire {

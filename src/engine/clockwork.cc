@@ -249,7 +249,8 @@ void Clockwork::run_cleanup(Instant now) {
     std::lock_guard lock(mutex_);
     after = cleanup_after_;
   }
-  submit(cleanup_, core::RetentionSweep{after, options_.page}, options_.cleanup_interval, &ClockworkStats::rows_cleaned,
+  const core::RetentionSweep sweep{after, options_.page, engine_.directory().shortest_retention()};
+  submit(cleanup_, sweep, options_.cleanup_interval, &ClockworkStats::rows_cleaned,
          [this](const core::SweepAnswer& sweep, Instant at) {
            cleanup_after_ = sweep.more ? sweep.next_after : ExecutionId{};
            // A page that gave nothing was read for nothing: the rest of a store that keeps its rows can wait.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/transition.h"
 
 namespace semel::engine {
 
@@ -65,6 +66,13 @@ std::vector<LaneRef> LaneDirectory::all() const {
   for (const auto& [id, lane] : lanes_) out.push_back(lane);
   std::sort(out.begin(), out.end(), [](const LaneRef& a, const LaneRef& b) { return a->lane.id < b->lane.id; });
   return out;
+}
+
+Duration LaneDirectory::shortest_retention() const {
+  std::lock_guard lock(mutex_);
+  Duration shortest = core::retention_of({}, Kind::task);
+  for (const auto& [id, lane] : lanes_) shortest = std::min(shortest, core::retention_of(lane->lane, Kind::task));
+  return shortest;
 }
 
 void LaneDirectory::learn(const core::Lane& lane) {

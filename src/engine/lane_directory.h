@@ -40,6 +40,7 @@ class LaneDirectory {
   LaneRef find(core::TenantId tenant, std::string_view queue) const;  // null: not known yet
   LaneRef find(core::LaneId id) const;
   std::vector<LaneRef> all() const;
+  Duration shortest_retention() const;  // no known lane lets a finished task go earlier
 
   void learn(const core::Lane& lane);  // a newer revision replaces an older one
   void learn(core::TenantId id, std::string_view name);

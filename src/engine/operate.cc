@@ -194,7 +194,8 @@ Result<std::vector<core::Identity>> Engine::key_list(std::string_view tenant, st
 }
 
 void Engine::purge(ExecutionId after, Callback<core::SweepAnswer> done) {
-  send(core::RetentionSweep{after, kMaxPage}, std::move(done));
+  if (auto refreshed = directory_.refresh(); !refreshed) return done(refreshed.error());
+  send(core::RetentionSweep{after, kMaxPage, directory_.shortest_retention()}, std::move(done));
 }
 
 }  // namespace semel::engine

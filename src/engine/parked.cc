@@ -27,13 +27,14 @@ void Parked::park(Waiter waiter) {
 
 bool Parked::note(const store::Wakes& wakes) {
   std::lock_guard lock(mutex_);
-  if (wakes.lanes.empty() && wakes.ended.empty()) return false;
+  const bool ready = !wakes.lanes.empty() || !wakes.alone.empty();
+  if (!ready && wakes.ended.empty()) return false;
   ++notes_;
   if (waiters_.empty()) return looking_ > 0;
   const std::unordered_set<ExecutionId> ended(wakes.ended.begin(), wakes.ended.end());
   bool due = looking_ > 0;
   for (auto& waiter : waiters_) {
-    const bool meant = waiter.execution.is_nil() ? !wakes.lanes.empty() : ended.count(waiter.execution) != 0;
+    const bool meant = waiter.execution.is_nil() ? ready : ended.count(waiter.execution) != 0;
     if (!meant) continue;
     waiter.look_at = Instant{};
     due = true;

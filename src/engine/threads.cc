@@ -240,8 +240,10 @@ void Runtime::Impl::heartbeat_main() {
 void Runtime::Impl::hints_main() {
   while (!stopping.load()) {
     const store::Store::Hints hints = store->wait_hints(kLongestNap);
-    const auto strange = [this](core::LaneId lane) { return !engine.directory().find(lane); };
-    if (hints.all || std::any_of(hints.wakes.lanes.begin(), hints.wakes.lanes.end(), strange)) look_everywhere();
+    const auto strange = [this](const std::vector<core::LaneId>& lanes) {
+      return std::any_of(lanes.begin(), lanes.end(), [this](core::LaneId id) { return !engine.directory().find(id); });
+    };
+    if (hints.all || strange(hints.wakes.lanes) || strange(hints.wakes.alone)) look_everywhere();
     published(hints.wakes);
   }
 }

@@ -385,7 +385,8 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
     }
     if (claim.alone) {
       alone_running_ = true;
-      if (store_now() < alone_since_ + kAloneBurst) alone_lanes_.push_back(claim.lanes.front().lane);
+      if (alone_lanes_.empty() && store_now() < alone_since_ + kAloneBurst)
+        alone_lanes_.push_back(claim.lanes.front().lane);
     }
     mean_bytes_ += 0.05 * (static_cast<double>(run->task.payload.args.size() + 256) - mean_bytes_);
     buffer_.push_back(std::move(run));
@@ -399,14 +400,23 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
 
 void Worker::note_wakes(const store::Wakes& wakes) {
   Todo todo;
-  if (!wakes.lanes.empty() || !wakes.cancel_requested.empty()) {
+  const bool ready = !wakes.lanes.empty() || !wakes.alone.empty();
+  if (ready || !wakes.cancel_requested.empty()) {
     std::lock_guard lock(mutex_);
     for (const auto lane : wakes.lanes) lanes_.mark_ready(lane);
+    for (const auto lane : wakes.alone) mark_alone(lane);
     for (const auto& id : wakes.cancel_requested)
       if (const auto it = runs_.find(id); it != runs_.end()) todo.stop.emplace_back(it->second, StopReason::cancelled);
   }
   carry_out(std::move(todo));
-  if (!wakes.lanes.empty()) poke();
+  if (ready) poke();
+}
+
+void Worker::mark_alone(core::LaneId lane) {
+  const LaneRef known = engine_.directory().find(lane);
+  if (!known || !lanes_.serves(*known)) return;  // no reason to hold anything back here
+  if (alone_lanes_.empty()) alone_since_ = store_now();
+  if (std::find(alone_lanes_.begin(), alone_lanes_.end(), lane) == alone_lanes_.end()) alone_lanes_.push_back(lane);
 }
 
 Instant Worker::poll(Instant now) {
@@ -420,13 +430,10 @@ Instant Worker::poll(Instant now) {
   if (strange && !engine_.directory().refresh()) return next;
   {
     std::lock_guard lock(mutex_);
-    const bool had_alone = !alone_lanes_.empty();
-    alone_lanes_.clear();
     for (const auto& row : *ready) {
-      if (row.alone) alone_lanes_.push_back(row.lane);
+      if (row.alone) mark_alone(row.lane);
       else lanes_.mark_ready(row.lane);
     }
-    if (!had_alone && !alone_lanes_.empty()) alone_since_ = now;
   }
   if (!ready->empty()) poke();
   return next;

@@ -107,6 +107,7 @@ class Worker {
   void plan_claim(Instant now, Todo& todo);
   bool plan_alone(Instant now, Todo& todo);
   core::TaskClaim new_claim(std::vector<core::TaskClaim::Want> lanes);  // mutex held; no other until it is answered
+  void mark_alone(core::LaneId lane);
   void plan_dispatch(Todo& todo);
   void lose_session(Todo& todo);
   void forget(const Run& run, bool closed);

@@ -28,6 +28,7 @@ namespace semel::store {
 // Hints for whoever waits. Lost hints cost latency only: polling is the truth.
 struct Wakes {
   std::vector<core::LaneId> lanes;  // got ready rows
+  std::vector<core::LaneId> alone;  // got ready rows that must run alone
   std::optional<Instant> timer_at;  // earliest timer written
   std::vector<ExecutionId> ended;   // became terminal (or were dropped)
   std::vector<ExecutionId> cancel_requested;

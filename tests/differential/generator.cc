@@ -250,7 +250,8 @@ Operation Generator::draw_sweep(Instant) {
     case 2:
       return BlockedSweep{pick(chance(80) ? keyed_ : lanes_), chance(30) ? 2 : 500};
     case 3:
-      return RetentionSweep{chance(50) ? ExecutionId{} : sweep_after_, chance(30) ? 5 : 1000};
+      return RetentionSweep{chance(50) ? ExecutionId{} : sweep_after_, chance(30) ? 5 : 1000,
+                            chance(50) ? Duration{0} : Duration{std::chrono::minutes(random_.below(60))}};
     default:
       return KeysExpire{1000};
   }

@@ -60,7 +60,7 @@ std::string say(const BlockedSweep& q) {
   return "lane=" + std::to_string(static_cast<int>(q.lane)) + " limit=" + std::to_string(q.limit);
 }
 std::string say(const RetentionSweep& q) {
-  return "after=" + q.after.to_string() + " limit=" + std::to_string(q.limit);
+  return "after=" + q.after.to_string() + " limit=" + std::to_string(q.limit) + " min_age=" + std::to_string(q.min_age.count());
 }
 std::string say(const EnqueueWithin& q) {
   std::string out;

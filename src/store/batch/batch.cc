@@ -308,17 +308,7 @@ class Run {
   }
 
   void publish() {
-    Wakes& wakes = batch_.wakes;
-    for (const auto& [row, presence] : rows_.ready.all())
-      if (presence == core::Presence::added && (wakes.lanes.empty() || wakes.lanes.back() != row.lane))
-        wakes.lanes.push_back(row.lane);
-    for (const auto& [row, presence] : rows_.timers.all())
-      if (presence == core::Presence::added) {
-        wakes.timer_at = row.due_at;
-        break;
-      }
-    wakes.ended = std::move(rows_.ended);
-    wakes.cancel_requested = std::move(rows_.cancel_requested);
+    batch_.wakes = wakes_of(rows_);
     batch_.notes = std::move(rows_.notes);
   }
 
@@ -335,6 +325,22 @@ class Run {
 };
 
 }  // namespace
+
+Wakes wakes_of(const RowCache& rows) {
+  Wakes wakes;
+  for (const auto& [row, presence] : rows.ready.all()) {
+    auto& lanes = row.alone ? wakes.alone : wakes.lanes;
+    if (presence == core::Presence::added && (lanes.empty() || lanes.back() != row.lane)) lanes.push_back(row.lane);
+  }
+  for (const auto& [row, presence] : rows.timers.all())
+    if (presence == core::Presence::added) {
+      wakes.timer_at = row.due_at;
+      break;
+    }
+  wakes.ended = rows.ended;
+  wakes.cancel_requested = rows.cancel_requested;
+  return wakes;
+}
 
 Applied run_batch(Tables& tables, Batch& batch) {
   batch.answers.clear();

@@ -70,6 +70,9 @@ class Tables {
   virtual void* native_connection() { return nullptr; }
 };
 
+// What became ready, due, ended or asked to stop by the changes in `rows`.
+Wakes wakes_of(const core::RowCache& rows);
+
 // Runs one batch over the tables: the only place where the phases meet. See batch.cc.
 Applied run_batch(Tables& tables, Batch& batch);
 

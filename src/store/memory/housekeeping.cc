@@ -190,7 +190,7 @@ void Model::remove_retained(ExecutionId id) {
 core::Answer Model::run(const core::RetentionSweep& q) {
   SweepAnswer answer;
   answer.next_after = q.after;
-  const ExecutionId before = base::uuidv7_lower_bound<ExecutionId>(now_);
+  const ExecutionId before = base::uuidv7_lower_bound<ExecutionId>(std::max(Instant{}, add_saturated(now_, -q.min_age)));
   for (auto it = t_.executions.upper_bound(q.after); it != t_.executions.end() && it->first < before;) {
     if (answer.looked_at >= q.limit) break;
     const ExecutionId id = it->first;

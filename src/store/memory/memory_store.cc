@@ -22,9 +22,10 @@ Applied MemoryStore::apply(Batch& batch) {
     }
     if (drops_marks)
       std::erase_if(marks_, [&](const auto& entry) { return entry.second.at < batch.now - std::chrono::hours(1); });
-    auto& lanes = effects.wakes.lanes;
-    std::sort(lanes.begin(), lanes.end());
-    lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
+    for (auto* lanes : {&effects.wakes.lanes, &effects.wakes.alone}) {
+      std::sort(lanes->begin(), lanes->end());
+      lanes->erase(std::unique(lanes->begin(), lanes->end()), lanes->end());
+    }
     mark.notes = std::move(effects.notes);
     mark.wakes = std::move(effects.wakes);
     mark.rows_written = effects.changes;

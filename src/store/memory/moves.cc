@@ -15,8 +15,9 @@ core::Answer Model::apply(const core::Operation& operation) {
 }
 
 void Model::put_ready(const Execution& e) {
-  t_.ready.insert(ready_row(e));
-  effects_.wakes.lanes.push_back(e.lane);
+  const core::ReadyRow row = ready_row(e);
+  t_.ready.insert(row);
+  (row.alone ? effects_.wakes.alone : effects_.wakes.lanes).push_back(e.lane);
 }
 
 void Model::put_timer(const core::TimerRow& row) {

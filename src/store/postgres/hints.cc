@@ -14,6 +14,16 @@ constexpr std::size_t kMaxLanes = 64;
 constexpr std::size_t kMaxIds = 16;
 constexpr Duration kLongestPause = std::chrono::seconds(2);
 
+void append_lanes(std::string& out, char tag, const std::vector<core::LaneId>& lanes) {
+  if (lanes.empty()) return;
+  if (!out.empty()) out.push_back(';');
+  out.push_back(tag);
+  if (lanes.size() > kMaxLanes) out.push_back('*');
+  else
+    for (std::size_t i = 0; i < lanes.size(); ++i)
+      out += (i > 0 ? "," : "") + std::to_string(static_cast<std::int32_t>(lanes[i]));
+}
+
 void append_ids(std::string& out, char tag, const std::vector<ExecutionId>& ids) {
   if (ids.empty() || ids.size() > kMaxIds) return;
   if (!out.empty()) out.push_back(';');
@@ -32,10 +42,10 @@ bool split(std::string_view text, char by, Each each) {
   return true;
 }
 
-bool decode_lane(std::string_view word, Wakes& wakes) {
+bool decode_lane(std::string_view word, std::vector<core::LaneId>& out) {
   std::int32_t number = 0;
   if (std::from_chars(word.data(), word.data() + word.size(), number).ec != std::errc{}) return false;
-  wakes.lanes.push_back(core::LaneId{number});
+  out.push_back(core::LaneId{number});
   return true;
 }
 
@@ -49,12 +59,8 @@ bool decode_id(std::string_view word, std::vector<ExecutionId>& out) {
 
 std::string encode_hint(const Wakes& wakes) {
   std::string out;
-  if (wakes.lanes.size() > kMaxLanes) out = "l*";
-  else if (!wakes.lanes.empty()) {
-    out = "l";
-    for (std::size_t i = 0; i < wakes.lanes.size(); ++i)
-      out += (i > 0 ? "," : "") + std::to_string(static_cast<std::int32_t>(wakes.lanes[i]));
-  }
+  append_lanes(out, 'l', wakes.lanes);
+  append_lanes(out, 'a', wakes.alone);
   append_ids(out, 'e', wakes.ended);
   append_ids(out, 'c', wakes.cancel_requested);
   return out;
@@ -66,7 +72,8 @@ bool decode_hint(std::string_view text, Wakes& wakes) {
     const char tag = part.front();
     part.remove_prefix(1);
     return split(part, ',', [&](std::string_view word) {
-      if (tag == 'l') return decode_lane(word, wakes);
+      if (tag == 'l') return decode_lane(word, wakes.lanes);
+      if (tag == 'a') return decode_lane(word, wakes.alone);
       if (tag == 'e') return decode_id(word, wakes.ended);
       return tag == 'c' && decode_id(word, wakes.cancel_requested);
     });

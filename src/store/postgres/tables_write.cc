@@ -125,16 +125,6 @@ Params update_params(const std::vector<Update>& list) {
   return p;
 }
 
-Wakes wakes_of(const core::RowCache& cache) {
-  Wakes wakes;
-  for (const auto& [row, presence] : cache.ready.all())
-    if (presence == Presence::added && (wakes.lanes.empty() || wakes.lanes.back() != row.lane))
-      wakes.lanes.push_back(row.lane);
-  wakes.ended = cache.ended;
-  wakes.cancel_requested = cache.cancel_requested;
-  return wakes;
-}
-
 }  // namespace
 
 void PostgresTables::write(const core::RowCache& cache, Instant now) {
@@ -152,7 +142,7 @@ void PostgresTables::write(const core::RowCache& cache, Instant now) {
       const Instant before = add_saturated(now, -std::chrono::hours(1));
       queue(statements::batch_mark_prune, Params().bytes(base::uuidv7_lower_bound<BatchId>(before)).i64(before));
     }
-    if (hints_) hint_ = encode_hint(wakes_of(cache));
+    if (hints_) hint_ = encode_hint(batch::wakes_of(cache));
   });
 }
 
