@@ -26,6 +26,7 @@ struct Writer::Item {
   std::size_t index = 0;
   std::size_t bytes = 0;
   bool internal = false;
+  bool rider = false;
 };
 
 // What one stepping thread works on.
@@ -137,6 +138,7 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
         item->operation = std::move(operations[i]);
         item->bytes = operation_size(item->operation);
         item->internal = internal;
+        item->rider = false;
         item->index = i;
         item->group = group;
         if (done != nullptr) item->done = std::move(*done);
@@ -218,6 +220,7 @@ void Writer::add_ledger(Line& line, Instant now) {
   auto item = take_spare();
   item->operation = std::move(add);
   item->internal = true;
+  item->rider = false;
   item->bytes = 0;
   line.current.push_back(std::move(item));
 }
@@ -237,6 +240,7 @@ void Writer::add_riders(Line& line) {
     auto item = take_spare();
     item->operation = std::move(rider.operation);
     item->done = std::move(rider.done);
+    item->rider = true;
     item->internal = true;
     item->bytes = 0;
     line.current.push_back(std::move(item));
@@ -299,10 +303,13 @@ void Writer::settle(Line& line, store::Applied applied, Instant now) {
 void Writer::committed(Line& line, Instant now) {
   assert(line.batch.answers.size() == line.current.size());
   SEMEL_FP("writer.before_answers");
-  for (std::size_t i = 0; i < line.current.size(); ++i) {
-    tell_unexpected(line.batch.answers[i]);
-    answer(*line.current[i], std::move(line.batch.answers[i]));
-  }
+  // Riders first: their handlers start while the enqueuers are told.
+  for (const bool riders : {true, false})
+    for (std::size_t i = 0; i < line.current.size(); ++i) {
+      if (line.current[i]->rider != riders) continue;
+      tell_unexpected(line.batch.answers[i]);
+      answer(*line.current[i], std::move(line.batch.answers[i]));
+    }
   {
     std::lock_guard lock(mutex_);
     ++stats_.batches;
