@@ -4,7 +4,9 @@
 #   bench/growth.sh [--finished N] [--queued N]
 #
 # Drains 50,000 tasks from a new store, then with N finished ones beside them (10,000,000), then N queued at once (1,000,000),
-# on SQLite and on the PostgreSQL of SEMEL_TEST_PG. The finished rows are written by SQL. One JSON object per store.
+# on SQLite and on the PostgreSQL of SEMEL_TEST_PG. The finished rows are written by SQL. At last their retention is over: how
+# long is it from an enqueue to its handler's start while they are being removed, and how many are removed in a second.
+# One JSON object per store.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +17,7 @@ while (($# > 0)); do
   case $1 in
     --finished) finished=$2; shift ;;
     --queued) queued=$2; shift ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -31,6 +33,7 @@ trap finish EXIT
 say() { printf '== %s\n' "$*" >&2; }
 
 drain() { "$semel" bench drain --store "$1" --count "$2" --json | sed -E 's/.*"rate":([0-9.]+).*/\1/'; }
+latency() { "$semel" bench latency --store "$1" --count 1000 --json | sed -E 's/.*"p99_ms":([0-9.]+).*/\1/'; }
 # The largest of three: the machine's pauses are not the store's.
 best() { for _ in 1 2 3; do drain "$@"; done | sort -g | tail -1; }
 
@@ -75,6 +78,12 @@ db.execute("pragma journal_mode = wal")
 PYTHON
 }
 
+rows() {
+  if [[ $1 == sqlite ]]; then
+    python3 -c "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(\"select count(*) from execution where worker = 'bench' and identity like 'old-%'\").fetchone()[0])" "$work/growth.db"
+  else psql -qAt "$pg" -c "select count(*) from semel.execution where identity like 'old-%'"; fi
+}
+
 for store in sqlite postgres; do
   if [[ $store == sqlite ]]; then url=sqlite:$work/growth.db; else
     psql -q "$SEMEL_TEST_PG" -c "create database semel_growth"
@@ -88,5 +97,13 @@ for store in sqlite postgres; do
   grown=$(best "$url" 50000)
   say "$store: $queued queued"
   many=$(drain "$url" "$queued")
-  echo "{\"store\":\"$store\",\"finished\":$finished,\"queued\":$queued,\"empty_rate\":$empty,\"grown_rate\":$grown,\"queued_rate\":$many}"
+  say "$store: cleanup"
+  quiet=$(for _ in 1 2 3; do latency "$url"; done | sort -g | sed -n 2p)
+  "$semel" queue set history --retention 1s --store "$url" >/dev/null
+  before=$(rows "$store")
+  start=$(date +%s%N)
+  cleaning=$(for _ in 1 2 3; do latency "$url"; done | sort -g | sed -n 2p)
+  took=$(($(date +%s%N) - start))
+  removed=$(((before - $(rows "$store")) * 1000000000 / took))
+  echo "{\"store\":\"$store\",\"finished\":$finished,\"queued\":$queued,\"empty_rate\":$empty,\"grown_rate\":$grown,\"queued_rate\":$many,\"latency_p99_ms\":$quiet,\"latency_p99_ms_in_cleanup\":$cleaning,\"removed_per_second\":$removed}"
 done

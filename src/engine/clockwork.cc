@@ -9,7 +9,8 @@ namespace semel::engine {
 namespace {
 
 constexpr Duration kPauseAfterError{1'000'000};
-constexpr int kIdlePauses = 15;
+constexpr Duration kShortestRest{1'000};
+constexpr int kIdleRests = 4;
 
 }  // namespace
 
@@ -244,18 +245,23 @@ bool Clockwork::clock_is_sane(Instant now) {
 void Clockwork::run_cleanup(Instant now) {
   if (!may_run(cleanup_, now)) return;
   SEMEL_FP("clockwork.cleanup");
-  ExecutionId after;
+  core::RetentionSweep page;
   {
     std::lock_guard lock(mutex_);
-    after = cleanup_after_;
+    page.after = cleanup_after_;
+    page.limit = cleanup_page_;
   }
-  const core::RetentionSweep sweep{after, options_.page, engine_.directory().shortest_retention()};
-  submit(cleanup_, sweep, options_.cleanup_interval, &ClockworkStats::rows_cleaned,
-         [this](const core::SweepAnswer& sweep, Instant at) {
+  page.min_age = engine_.directory().shortest_retention();
+  const Duration begin = engine_.env().monotonic.now();
+  submit(cleanup_, page, options_.cleanup_interval, &ClockworkStats::rows_cleaned,
+         [this, begin](const core::SweepAnswer& sweep, Instant at) {
            cleanup_after_ = sweep.more ? sweep.next_after : ExecutionId{};
+           const Duration took = engine_.env().monotonic.now() - begin;
+           if (took > options_.cleanup_slice) cleanup_page_ = std::max(cleanup_page_ / 2, kSmallestPage);
+           else if (took < options_.cleanup_slice / 2) cleanup_page_ = std::min(cleanup_page_ * 2, options_.page);
            // A page that gave nothing was read for nothing: the rest of a store that keeps its rows can wait.
-           if (sweep.more)
-             cleanup_.due = add_saturated(at, options_.cleanup_pause * (sweep.changed > 0 ? 1 : kIdlePauses));
+           const int rest = options_.cleanup_rest * (sweep.changed > 0 ? 1 : kIdleRests);
+           if (sweep.more) cleanup_.due = add_saturated(at, std::max(took * rest, kShortestRest));
          });
 }
 

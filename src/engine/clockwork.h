@@ -21,8 +21,11 @@ struct ClockworkOptions {
   Duration inbox_interval{100'000};
   Duration keys_interval{60'000'000};
   Duration cleanup_interval{3'600'000'000};
-  Duration cleanup_pause{20'000};  // between two pages, so that claims never wait behind cleanup
-  std::int32_t page = 1000;
+  // A page of cleanup is as long as this takes, so that no claim waits for it noticeably, then the writer is left alone
+  // for `cleanup_rest` times as long.
+  Duration cleanup_slice{2'000};
+  int cleanup_rest = 4;
+  std::int32_t page = 1000;             // of everything else
   Duration max_clock_step{60'000'000};  // a store clock that moved this much beside the monotonic one stops cleanup
 };
 
@@ -52,6 +55,8 @@ class Clockwork {
   std::function<void()> wake;  // set before use; from any thread
 
  private:
+  static constexpr std::int32_t kSmallestPage = 20;
+
   // A loop submits one operation at a time and goes on at once while there is more.
   struct Loop {
     Instant due{};
@@ -82,6 +87,7 @@ class Clockwork {
   Instant next_timer_ = kEndOfTime;  // earliest timer known: a hint
   Instant timer_read_due_{};
   ExecutionId cleanup_after_;
+  std::int32_t cleanup_page_ = kSmallestPage;
   std::vector<core::LaneId> to_promote_;
   bool anchored_ = false;
   bool clock_stepped_ = false;

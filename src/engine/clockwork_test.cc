@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "store/memory/memory_store.h"
 #include "testing/engine_node.h"
+#include "testing/fault_store.h"
 
 namespace semel::engine {
 namespace {
@@ -45,9 +48,15 @@ struct ClockWorld {
     return view ? std::optional(view->execution) : std::nullopt;
   }
 
+  void jump(Duration by) {
+    clock.advance(by);
+    monotonic.advance(by);
+  }
+
   testing::ManualClock clock;
   testing::ManualMonotonic monotonic;
-  store::memory::MemoryStore store{clock};
+  store::memory::MemoryStore memory{clock};
+  testing::FaultStore store{memory};
   testing::EngineNode node{store, clock, monotonic};
 };
 
@@ -108,11 +117,60 @@ TEST(Clockwork, RetentionRemovesFinishedRowsAfterTheirTime) {
   world.complete(world.claim().at(0));
   world.pass(Duration{10'000'000});
   EXPECT_TRUE(world.row(done));
-  world.clock.advance(24 * 8 * kHour);
-  world.monotonic.advance(24 * 8 * kHour);
+  world.jump(24 * 8 * kHour);
   world.pass(Duration{10'000'000});
   EXPECT_FALSE(world.row(done));
   EXPECT_TRUE(world.row(waiting));
+}
+
+TEST(Clockwork, QueueWithAShortRetentionIsCleanedInItsTime) {
+  ClockWorld world;
+  core::LaneConfig config;
+  config.retention = kHour;
+  world.node.get<core::Lane>([&](auto done) { world.node.engine.queue_set("default", "brief", config, done); }).value();
+  EnqueueRequest request;
+  request.queue = "brief";
+  const auto brief = world.enqueue(request);
+  const auto usual = world.enqueue();
+  for (const auto& view : world.claim()) world.complete(view);
+  world.pass(Duration{10'000'000});
+  EXPECT_TRUE(world.row(brief));
+  world.jump(2 * kHour);
+  world.pass(Duration{10'000'000});
+  EXPECT_FALSE(world.row(brief));
+  EXPECT_TRUE(world.row(usual));
+}
+
+// R8: nobody waits long behind a page.
+TEST(Clockwork, PagesOfCleanupGrowWhileTheyAreQuickAndShrinkWhenTheyAreNot) {
+  ClockWorld world;
+  std::vector<std::int32_t> pages;
+  Duration each{0};
+  world.store.on_commit = [&](const store::Batch& batch) {
+    for (const auto* operation : batch.operations)
+      if (const auto* sweep = std::get_if<core::RetentionSweep>(operation)) {
+        pages.push_back(sweep->limit);
+        world.monotonic.advance(each);
+      }
+  };
+  const auto fill = [&](int count) {
+    for (int i = 0; i < count; ++i) world.enqueue();
+    for (auto some = world.claim(); !some.empty(); some = world.claim())
+      for (const auto& view : some) world.complete(view);
+    world.jump(24 * 8 * kHour);
+    pages.clear();
+  };
+  world.tick();
+  fill(300);
+  world.pass(Duration{5'000'000});
+  EXPECT_EQ(world.node.clockwork.stats().rows_cleaned, 300u);
+  EXPECT_TRUE(std::is_sorted(pages.begin(), pages.end()));
+  EXPECT_GT(pages.back(), pages.front());
+  each = Duration{10'000};
+  fill(1500);
+  world.pass(Duration{60'000'000});
+  EXPECT_EQ(world.node.clockwork.stats().rows_cleaned, 1800u);
+  EXPECT_LT(pages.back(), pages.front());
 }
 
 // R7, K1

@@ -10,7 +10,7 @@
 
 namespace semel::engine {
 
-// With several lines the first one serves claims and sweeps, which take long, and its share of the enqueues; what
+// With several lines the first one serves claims and most sweeps, which take long, and its share of the enqueues; what
 // holders write about their executions keeps off it, so that no outcome waits behind a claim.
 inline std::size_t line_of(const core::TaskEnqueue& op, std::size_t lines) {
   if (op.identity) return std::hash<std::string>{}(*op.identity) % lines;

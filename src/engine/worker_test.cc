@@ -320,6 +320,35 @@ TEST(Worker, TaskThatTookAWorkerDownIsClaimedAlone) {
   for (const auto& id : others) EXPECT_EQ(world.row(id).status, Status::succeeded);
 }
 
+TEST(Worker, TaskThatMustRunAloneIsFoundWithoutAPoll) {
+  WorkerWorld world({.slots = 4, .lease = Duration{2'000'000}});
+  world.settle();
+  const auto poison = world.enqueue();
+  world.settle();
+  world.begin_next();
+  world.executor.queue.clear();
+  world.worker = std::make_unique<Worker>(world.node.engine, world.table, world.executor, WorkerOptions{});
+  WorkerOptions elsewhere;
+  elsewhere.queues = {"elsewhere"};
+  HandExecutor other_executor;
+  Worker other(world.node.engine, world.table, other_executor, elsewhere);
+  world.node.published = [&](const store::Wakes& wakes) {
+    world.worker->note_wakes(wakes);
+    other.note_wakes(wakes);
+  };
+  world.settle();
+  world.clock.advance(Duration{10'000'000});
+  world.monotonic.advance(Duration{10'000'000});
+  world.node.clockwork.step(world.clock.now());
+  world.settle();
+  ASSERT_EQ(world.executor.queue.size(), 1u);
+  EXPECT_EQ(world.executor.queue[0]->task.execution.id, poison);
+  world.run_all();
+  EXPECT_EQ(world.row(poison).status, Status::succeeded);
+  EXPECT_TRUE(other_executor.queue.empty());
+  world.node.published = nullptr;
+}
+
 // D22
 TEST(Worker, LostWakeUpCostsOnlyThePollInterval) {
   WorkerWorld world;

@@ -122,6 +122,12 @@ std::optional<Error> Writer::refusal_for(std::size_t count, std::size_t bytes, b
   return std::nullopt;
 }
 
+// Removing what nobody waits for never stands before anybody, where there is a lane beside the lines.
+Writer::Line& Writer::line_for(const core::Operation& operation) {
+  if (slow_ && std::holds_alternative<core::RetentionSweep>(operation)) return *slow_;
+  return *lines_[line_of(operation, lines_.size())];
+}
+
 bool Writer::admit(std::span<core::Operation> operations, Done* done, std::shared_ptr<Group> group, bool internal) {
   std::size_t bytes = 0;
   for (const auto& operation : operations) bytes += operation_size(operation);
@@ -132,7 +138,7 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
     refused = refusal_for(operations.size(), bytes, internal);
     if (!refused) {
       for (std::size_t i = 0; i < operations.size(); ++i) {
-        Line& line = *lines_[line_of(operations[i], lines_.size())];
+        Line& line = line_for(operations[i]);
         if (line.queued() == 0) wake |= std::uint64_t{1} << line.index;
         auto item = take_spare();
         item->operation = std::move(operations[i]);
@@ -150,8 +156,9 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
     }
   }
   if (!refused) {
-    for (std::size_t i = 0; wake != 0; ++i, wake >>= 1)
+    for (std::size_t i = 0; i < lines_.size(); ++i, wake >>= 1)
       if ((wake & 1) != 0 && hooks_.wake) hooks_.wake(i);
+    if (wake != 0 && hooks_.wake_slow) hooks_.wake_slow();
     return true;
   }
   if (done != nullptr && *done) (*done)(*refused);

@@ -98,7 +98,7 @@ class Writer {
   // Runs at most one batch of a line; one call at a time per line. Returns when it wants to be called again;
   // kEndOfTime: when something is submitted.
   Instant step(Instant now, std::size_t line = 0);
-  // The same for what met a stranger's lock; its own thread may call it beside step.
+  // The same for what met a stranger's lock and for removing old rows; its own thread may call it beside step.
   Instant slow_step(Instant now);
 
   // Refuses every later submit but internal ones with this error.
@@ -116,6 +116,7 @@ class Writer {
   struct Line;
   using Items = std::vector<std::unique_ptr<Item>>;
 
+  Line& line_for(const core::Operation& operation);
   bool admit(std::span<core::Operation> operations, Done* done, std::shared_ptr<Group> group, bool internal);
   std::unique_ptr<Item> take_spare();                                                           // mutex_ held
   std::optional<Error> refusal_for(std::size_t count, std::size_t bytes, bool internal) const;  // mutex_ held

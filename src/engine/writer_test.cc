@@ -261,6 +261,17 @@ TEST(Writer, StrangersLockDoesNotStopTheMainLine) {
   EXPECT_EQ(world.count_rows(), 5u);
 }
 
+TEST(Writer, RemovingOldRowsIsNotInTheMainLinesWay) {
+  WriterWorld world({}, false, true);
+  world.lane();
+  std::vector<core::Answer> answers;
+  world.node.writer.submit_internal(core::RetentionSweep{}, [&](core::Answer answer) { answers.push_back(answer); });
+  world.node.settle();
+  EXPECT_TRUE(answers.empty());
+  world.node.writer.slow_step(world.clock.now());
+  EXPECT_EQ(answers.size(), 1u);
+}
+
 TEST(Writer, LinesRunBesideEachOtherAndOneIdKeepsToOne) {
   WriterWorld world({}, true);
   world.lane();

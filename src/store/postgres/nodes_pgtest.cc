@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "store/postgres/fronts.h"
 #include "store/postgres/test_kit.h"
 #include "testing/temp_postgres.h"
 
@@ -63,6 +64,50 @@ TEST_F(PostgresNodes, OneIdempotencyKeyEverywhereIsOneExecution) {
   });
   EXPECT_EQ(created, 30);
   ask_.expect_sound();
+}
+
+// A claim goes on where the last one came to; nothing that was put before that place is missed.
+TEST_F(PostgresNodes, ClaimsThatGoOnFromAPlaceMissNothing) {
+  const auto lane = ask_.lane();
+  const auto session = ask_.session();
+  const auto urgent = [&](Asker& ask) {
+    auto task = ask.task(lane);
+    task.priority = 1;
+    ask.ask(task);
+    return task.id;
+  };
+  for (int i = 0; i < 8; ++i) ask_.ask(ask_.task(lane));
+  EXPECT_EQ(ask_.ask(ask_.claim(lane, session, 2)).tasks.size(), 2u);
+  const ExecutionId own = urgent(ask_);
+  const auto next = ask_.ask(ask_.claim(lane, session, 2)).tasks;
+  ASSERT_EQ(next.size(), 2u);
+  EXPECT_EQ(next[0].execution.id, own);
+  EXPECT_EQ(ask_.ask(ask_.claim(lane, session, 2)).tasks.size(), 2u);
+  const auto other_store = database_.open();
+  Asker other(*other_store);
+  const ExecutionId strange = urgent(other);
+  const auto rest = ask_.ask(ask_.claim(lane, session, 100)).tasks;
+  ASSERT_EQ(rest.size(), 4u);
+  EXPECT_EQ(rest[0].execution.id, strange);
+}
+
+TEST(Fronts, APlaceIsForgottenInTimeAndWhenSomethingIsPutBeforeIt) {
+  Fronts fronts;
+  const core::LaneId lane{7};
+  const Instant now{Duration{1'000'000}};
+  const core::ReadyRow front = Fronts::very_front(lane, false);
+  const auto row = [&](int priority) { return core::ReadyRow{lane, false, priority, now, {}}; };
+  EXPECT_EQ(fronts.where(lane, false, now), front);
+  fronts.reached(row(100), now);
+  EXPECT_EQ(fronts.where(lane, false, now), row(100));
+  EXPECT_EQ(fronts.where(lane, true, now), Fronts::very_front(lane, true));
+  fronts.reached(row(101), std::nullopt);
+  EXPECT_EQ(fronts.where(lane, false, now + Fronts::kMaxAge - Duration{1}), row(101));
+  EXPECT_EQ(fronts.where(lane, false, now + Fronts::kMaxAge), front);
+  fronts.entered({row(102)});
+  EXPECT_EQ(fronts.where(lane, false, now), row(101));
+  fronts.entered({row(100)});
+  EXPECT_EQ(fronts.where(lane, false, now), front);
 }
 
 TEST_F(PostgresNodes, QueuesAndTenantsCreatedAtOnceAreOneEach) {

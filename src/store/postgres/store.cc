@@ -43,7 +43,7 @@ Result<void> PostgresLine::connect() {
   if (auto ok = (*opened)->learn_row_types(); !ok) return ok;
   if (auto ok = (*opened)->prepare(writer_statements()); !ok) return ok;
   connection_ = std::move(*opened);
-  tables_ = std::make_unique<PostgresTables>(*connection_);
+  tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts);
   shared_->line_pids[static_cast<std::size_t>(number_)].store(connection_->backend_pid());
   pause_ = Duration{0};
   listeners_looked_ = 0;

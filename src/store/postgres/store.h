@@ -21,6 +21,7 @@ struct Shared {
   const PgOptions options;
   Readers readers;
   DbClock clock;
+  Fronts fronts;
   std::array<std::atomic<int>, kMaxLines + 1> line_pids{};  // backends whose hints are our own; the slow lane's last
   std::atomic<int> listener_pid{0};
   std::atomic<std::int64_t> birth{0};  // of the store that was opened; 0: none yet

@@ -54,6 +54,7 @@ bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
   commit_at_.reset();
   foreseen_.reset();
   hint_.clear();
+  entered_.clear();
   if (!recheck) return false;
   try {
     const std::size_t at = queue(statements::batch_mark_win, Params().bytes(id).i64(now));
@@ -127,11 +128,19 @@ std::vector<char> first_matches(const Rows& rows, const std::vector<Id>& given) 
   return out;
 }
 
-Params take_params(const batch::Take& take, Instant now) {
+Params take_params(const batch::Take& take, const core::ReadyRow& from, Instant now) {
   Params p;
   p.i32(take.lane).i16(take.alone).i32(take.limit).i32(take.set_flags).i32(core::kNoHandler).i64(now);
   p.i64(take.lease_expires_at).bytes(take.session).bytes(*take.worker);
+  p.i32(from.priority).i64(from.due_at).bytes(from.execution);
   return p;
+}
+
+void in_claim_order(std::vector<core::ClaimedTask>& tasks) {
+  std::sort(tasks.begin(), tasks.end(), [](const core::ClaimedTask& a, const core::ClaimedTask& b) {
+    return std::tie(a.execution.priority, a.execution.scheduled_at, a.execution.id) <
+           std::tie(b.execution.priority, b.execution.scheduled_at, b.execution.id);
+  });
 }
 
 std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
@@ -143,10 +152,7 @@ std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
     task.payload = read_payload(rows, r, task.execution.id, kExecutionWidth);
     out.push_back(std::move(task));
   }
-  std::sort(out.begin(), out.end(), [](const core::ClaimedTask& a, const core::ClaimedTask& b) {
-    return std::tie(a.execution.priority, a.execution.scheduled_at, a.execution.id) <
-           std::tie(b.execution.priority, b.execution.scheduled_at, b.execution.id);
-  });
+  in_claim_order(out);
   return out;
 }
 
@@ -163,6 +169,27 @@ bool PostgresTables::look(std::vector<core::IdentityKey> keys) {
   if (static_cast<std::size_t>(rows.count()) != keys.size()) return false;
   foreseen_ = Targets{std::move(keys), std::move(rows), {}, false};
   return looked_ = true;
+}
+
+// A claim that began behind the front and got too little asks once more, from there.
+std::vector<core::ClaimedTask> PostgresTables::finish_take(const batch::Take& take, const core::ReadyRow& from,
+                                                           const Rows& rows, Instant now) {
+  std::vector<core::ClaimedTask> taken = read_taken(rows);
+  const core::ReadyRow front = Fronts::very_front(take.lane, take.alone);
+  if (taken.size() == static_cast<std::size_t>(take.limit)) {
+    const core::Execution& last = taken.back().execution;
+    fronts_.reached({take.lane, take.alone, last.priority, last.scheduled_at, last.id},
+                    from == front ? std::optional(now) : std::nullopt);
+    return taken;
+  }
+  fronts_.forget(take.lane, take.alone);
+  if (from == front) return taken;
+  batch::Take rest = take;
+  rest.limit -= static_cast<std::int32_t>(taken.size());
+  const std::size_t at = queue(statements::take, take_params(rest, front, now));
+  for (auto& task : read_taken(db_.run()[at])) taken.push_back(std::move(task));
+  in_claim_order(taken);
+  return taken;
 }
 
 batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant now) {
@@ -198,7 +225,12 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
       successes_at = queue(statements::execution_succeed, p.i64(now).i32(core::kEndMarks));
     }
     std::vector<std::size_t> takes_at;
-    for (const batch::Take& take : attempt.takes) takes_at.push_back(queue(statements::take, take_params(take, now)));
+    std::vector<core::ReadyRow> from;
+    for (const batch::Take& take : attempt.takes) {
+      from.push_back(keys.empty() ? fronts_.where(take.lane, take.alone, now)
+                                  : Fronts::very_front(take.lane, take.alone));
+      takes_at.push_back(queue(statements::take, take_params(take, from.back(), now)));
+    }
     if (!keys.empty()) targets_at = queue_targets(keys);  // last: it must see what the others changed
     SEMEL_FP("pg.attempt.before");
     std::vector<Rows> rows = db_.run();
@@ -225,9 +257,9 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
       out.success_applied = first_matches(rows[successes_at], ids);
       wrote_ = wrote_ || rows[successes_at].count() > 0;
     }
-    for (const std::size_t at : takes_at) {
-      wrote_ = wrote_ || rows[at].count() > 0;
-      out.taken.push_back(read_taken(rows[at]));
+    for (std::size_t i = 0; i < takes_at.size(); ++i) {
+      out.taken.push_back(finish_take(attempt.takes[i], from[i], rows[takes_at[i]], now));
+      wrote_ = wrote_ || !out.taken.back().empty();
     }
     return out;
   });
@@ -249,12 +281,14 @@ void PostgresTables::commit(const BatchId& id, Instant now, bool mark) {
     else db_.run();
     begun_ = false;
     commit_at_.reset();
+    fronts_.entered(entered_);
     SEMEL_FP("pg.commit.after");
   });
 }
 
 void PostgresTables::rollback() noexcept {
   commit_at_.reset();
+  fronts_.forget_all();  // it may have come further than what was taken
   if (!std::exchange(begun_, false) || db_.lost()) return;
   try {
     // In a segment of its own: behind a statement that fails it would be skipped.

@@ -13,6 +13,7 @@
 
 #include "store/batch/tables.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/fronts.h"
 
 namespace semel::store::postgres {
 
@@ -25,7 +26,7 @@ Params key_params(const std::vector<core::IdentityKey>& keys);
 class PostgresTables final : public batch::Tables {
  public:
   // Of one open connection; the store makes a new one after a reconnect.
-  explicit PostgresTables(Connection& connection) : db_(connection) {}
+  PostgresTables(Connection& connection, Fronts& fronts) : db_(connection), fronts_(fronts) {}
 
   // The batch just rolled back guessed that all its ids were new, or all known, and was wrong: run it again at once.
   bool guessed_wrong() const { return guessed_wrong_; }
@@ -62,6 +63,9 @@ class PostgresTables final : public batch::Tables {
   static void load_looked(const Rows& rows, core::RowCache& cache);
   bool load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const;
 
+  std::vector<core::ClaimedTask> finish_take(const batch::Take& take, const core::ReadyRow& from, const Rows& rows,
+                                             Instant now);
+
   void queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement);
   void write_identities(const core::RowCache& cache);
   void write_executions(const core::RowCache& cache);
@@ -91,6 +95,8 @@ class PostgresTables final : public batch::Tables {
   bool hoping_ = false;
   bool guessed_wrong_ = false;
   std::string hint_;
+  Fronts& fronts_;
+  std::vector<core::ReadyRow> entered_;  // the first of each lane that this batch made ready
 };
 
 }  // namespace semel::store::postgres

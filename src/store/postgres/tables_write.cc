@@ -203,11 +203,15 @@ void PostgresTables::write_waiting(const core::RowCache& cache) {
     p.i32s(gone, FIELD(lane)).i16s(gone, FIELD(alone)).i32s(gone, FIELD(priority)).i64s(gone, FIELD(due_at));
     queue(statements::ready_delete, p.uuids(gone, FIELD(execution)));
   }
-  if (const auto fresh = with(cache.ready, Presence::added); !fresh.empty())
+  if (const auto fresh = with(cache.ready, Presence::added); !fresh.empty()) {
+    for (const core::ReadyRow* row : fresh)
+      if (entered_.empty() || entered_.back().lane != row->lane || entered_.back().alone != row->alone)
+        entered_.push_back(*row);
     queue(statements::ready_insert,
           Params().records(db_.number_of_type(RowType::new_ready), fresh, [](Record& r, const core::ReadyRow* row) {
             r.i32(row->lane).i16(row->alone).i32(row->priority).i64(row->due_at).uuid(row->execution);
           }));
+  }
   const auto blocked = [&](Presence presence, const Statement& statement) {
     const auto rows = with(cache.blocked, presence);
     if (rows.empty()) return;
