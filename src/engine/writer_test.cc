@@ -261,6 +261,7 @@ TEST(Writer, StrangersLockDoesNotStopTheMainLine) {
   EXPECT_EQ(world.count_rows(), 5u);
 }
 
+// R8
 TEST(Writer, RemovingOldRowsIsNotInTheMainLinesWay) {
   WriterWorld world({}, false, true);
   world.lane();
