@@ -56,6 +56,8 @@ enum class RetryAdvice : std::uint8_t {
   X(Unsupported,           501, 12, never)                \
   X(TaskFailed,            424,  9, never)                \
   X(DecodeFailed,          400,  3, never)                \
+  X(NondeterminismError,   409,  9, never)                \
+  X(HistoryTooLong,        413,  8, never)                \
   X(Internal,              500, 13, unknown_effect)
 // clang-format on
 

@@ -66,6 +66,8 @@ using SessionId = Uuid<struct SessionIdTag>;
 using GroupId = Uuid<struct GroupIdTag>;
 // One transaction of the writer; marks the store so that an unknown commit can be looked up.
 using BatchId = Uuid<struct BatchIdTag>;
+// Something a run has not learned yet.
+using MailId = Uuid<struct MailIdTag>;
 
 }  // namespace semel
 

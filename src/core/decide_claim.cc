@@ -68,7 +68,7 @@ void claim_fresh(RowCache& rows, const TaskClaim& claim, LaneId lane, std::int32
   std::vector<ReadyRow> taken;
   for (const auto& [row, presence] : rows.ready.all()) {
     if (static_cast<std::int32_t>(taken.size()) >= limit) break;
-    if (row.lane == lane && !row.alone && presence == Presence::added && fresh.contains(row.execution))
+    if (row.lane == lane && row.pool == claim.pool && presence == Presence::added && fresh.contains(row.execution))
       taken.push_back(row);
   }
   for (const ReadyRow& row : taken) {
@@ -114,7 +114,7 @@ const Execution* addressed(const TaskDeliver& op, const RowCache& rows) {
   } else if (const Identity* id = peek(rows.identities, IdentityKey{op.tenant, Space::task, op.identity})) {
     e = peek(rows.executions, id->target);
   }
-  return e && e->tenant == op.tenant ? e : nullptr;
+  return e && e->tenant == op.tenant && e->kind == Kind::task ? e : nullptr;
 }
 
 Answer delivered(RowCache& rows, DeliveryOutcome outcome, const Execution& e) {

@@ -2,6 +2,7 @@
 #include "base/duration.h"
 #include "base/json.h"
 #include "core/decide_parts.h"
+#include "core/run.h"
 #include "core/transition.h"
 
 namespace semel::core {
@@ -45,7 +46,8 @@ bool won_blindly(const TaskEnqueue& q, const Met& met, const RowCache& rows) {
 void add_existing(Error& error, const Execution& e) {
   error.details.push_back({"existing_execution_id", base::quote_json(e.id.to_string())});
   error.details.push_back({"status", base::quote_json(to_string(e.status))});
-  if (e.completed_at) error.details.push_back({"completed_at", base::quote_json(base::format_instant(*e.completed_at))});
+  if (e.completed_at)
+    error.details.push_back({"completed_at", base::quote_json(base::format_instant(*e.completed_at))});
   if (e.status == Status::succeeded && e.result) error.details.push_back({"result", *e.result});
 }
 
@@ -62,8 +64,9 @@ void note_enqueue(RowCache& rows, const TaskEnqueue& q, LedgerRule rule, Executi
 }
 
 Error mismatch(const TaskEnqueue& q, ExecutionId existing, const std::optional<Fingerprint>& stored, const char* what) {
-  Error error = make_error(ErrorCode::FingerprintMismatch,
-                           name_of(q) + " was used with " + what + "; use another id, or match_args = false to ignore args");
+  Error error =
+      make_error(ErrorCode::FingerprintMismatch,
+                 name_of(q) + " was used with " + what + "; use another id, or match_args = false to ignore args");
   error.details.push_back({"existing_execution_id", base::quote_json(existing.to_string())});
   if (stored) error.details.push_back({"fingerprint", base::quote_json(stored->to_string())});
   return error;
@@ -90,11 +93,14 @@ Error key_conflict(const TaskEnqueue& q, const Identity& key) {
 // Would a new execution take the id over from `e`?
 bool makes_way(const Execution& e, Reuse reuse) {
   switch (e.status) {
-    case Status::succeeded: return reuse == Reuse::always;
+    case Status::succeeded:
+      return reuse == Reuse::always;
     case Status::failed:
     case Status::cancelled:
-    case Status::timed_out: return reuse != Reuse::never;
-    default: return false;
+    case Status::timed_out:
+      return reuse != Reuse::never;
+    default:
+      return false;
   }
 }
 
@@ -148,11 +154,21 @@ Execution new_execution(const TaskEnqueue& q, Instant now) {
   e.created_at = now;
   e.scheduled_at = std::max(now, q.scheduled_at ? *q.scheduled_at : add_saturated(now, q.delay.value_or(Duration{0})));
   if (q.timeout) e.timeout_at = add_saturated(now, *q.timeout);
-  if (q.timeout || q.attempt_timeout.count() > 0) e.flags |= kHasTimer;
+  if (q.kind == Kind::workflow) {  // both are about what runs at once: a run waits most of its life
+    e.attempt_timeout = Duration{0};
+    e.concurrency_key.reset();
+  }
+  if (q.timeout || e.attempt_timeout.count() > 0) e.flags |= kHasTimer;
   if (q.idempotency_key) e.flags |= kHasKey;
   if (q.group) e.flags |= kHasGroup;
   if (q.drop_at_end) e.flags |= kDropAtEnd;
   if (!q.policy.empty()) e.flags |= kHasPolicy;
+  if (q.parent) {
+    e.parent_run = q.parent->run;
+    e.parent_workflow_id = q.parent->workflow_id;
+    e.parent_command = q.parent->command;
+    e.flags |= kHasParent;
+  }
   return e;
 }
 
@@ -172,7 +188,8 @@ std::optional<Error> group_refuses(const TaskEnqueue& q, const RowCache& rows) {
   if (!group || group->tenant != q.tenant)
     return make_error(ErrorCode::InvalidArgument, "group " + q.group->to_string() + " does not exist; create it first");
   if (group->joined >= group->total)
-    return make_error(ErrorCode::InvalidArgument, "group " + q.group->to_string() + " is full: total is " + std::to_string(group->total));
+    return make_error(ErrorCode::InvalidArgument,
+                      "group " + q.group->to_string() + " is full: total is " + std::to_string(group->total));
   return std::nullopt;
 }
 
@@ -184,6 +201,7 @@ Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, I
   if (previous && !is_terminal(previous->status)) {
     Execution& old = rows.executions.update(previous->id);
     old.close_reason = CloseReason::terminated;
+    close_history(rows, old, EventKind::run_terminated, now);
     end(rows, old, Status::cancelled, AttemptEnd::cancelled, now);
   }
   if (q.group) rows.groups.update(*q.group).joined += 1;
@@ -198,13 +216,15 @@ Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, I
   }
   if (row.timeout_at) rows.timers.add({*row.timeout_at, TimerKind::timeout, row.id, 0});
   rows.payloads.insert(q.id, Payload{q.id, q.encoding, q.args, q.policy});
+  if (q.kind == Kind::workflow) start_run(rows, row, q.memo, q.attributes, now);
   enter(rows, rows.executions.insert(q.id, std::move(row)), now);
   return EnqueueAnswer{q.id, Status::queued, true, {}, {}, false};
 }
 
 Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
   if (q.kind == Kind::task && q.on_duplicate == OnDuplicate::replace)
-    return make_error(ErrorCode::InvalidArgument, "on_duplicate = replace is for workflows; use return or reject for tasks");
+    return make_error(ErrorCode::InvalidArgument,
+                      "on_duplicate = replace is for workflows; use return or reject for tasks");
   const bool mine = won_blindly(q, met, rows);
   if (const Execution* own = peek(rows.executions, q.id)) return EnqueueAnswer{q.id, own->status, true, {}, {}, false};
   const bool id_is_free = !met.by_id || mine;
@@ -248,6 +268,14 @@ void gather_part(const TaskEnqueue& q, const RowCache& rows, Instant now, Needs&
     want(rows.key_slots, SlotKey{q.lane, *q.concurrency_key}, needs.key_slots);
   }
   if (q.on_duplicate == OnDuplicate::replace && met.existing) gather_end(*met.existing, rows, needs);
+}
+
+void gather_next(const TaskEnqueue& next, const RowCache& rows, Needs& needs) {
+  if (next.identity) want(rows.identities, id_key(next), needs.identities);
+}
+
+void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, Instant now) {
+  create(next, rows, &previous, now);
 }
 
 Answer decide_part(const TaskEnqueue& q, RowCache& rows, Instant now) {

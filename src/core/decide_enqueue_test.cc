@@ -58,12 +58,14 @@ RowCache rows_for(const DuplicateCell& cell) {
   }
   rows.identities.load(key, Identity{key, id_of(1), cell.kind, false, {}, {}, 1});
   rows.executions.load(id_of(1), stored(cell));
+  if (cell.kind == Kind::workflow) rows.runs.load(id_of(1), Run{id_of(1), 1, 0, {}, "", ""});
   return rows;
 }
 
 std::string describe(const DuplicateCell& cell) {
-  return std::string(to_string(cell.kind)) + " found " + (cell.found ? std::string(to_string(*cell.found)) : "nothing") +
-         " reuse " + std::string(to_string(cell.reuse)) + " on_duplicate " + std::string(to_string(cell.on_duplicate)) +
+  return std::string(to_string(cell.kind)) + " found " +
+         (cell.found ? std::string(to_string(*cell.found)) : "nothing") + " reuse " +
+         std::string(to_string(cell.reuse)) + " on_duplicate " + std::string(to_string(cell.on_duplicate)) +
          " match_args " + (cell.match_args ? "yes" : "no") + " same args " + (cell.same_args ? "yes" : "no") +
          " same name " + (cell.same_name ? "yes" : "no") + ": " + cell.rule;
 }

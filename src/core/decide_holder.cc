@@ -33,11 +33,17 @@ Error not_found(ExecutionId id) {
   return error;
 }
 
+Error not_a_task(const Execution& e) {
+  return make_error(ErrorCode::InvalidTransition,
+                    "execution " + e.id.to_string() + " is a workflow: its owner advances it, nobody completes it");
+}
+
 Answer stale(RowCache& rows, const Execution& e, std::int32_t version, Instant now) {
   note(rows, e, LedgerRule::stale_version, now);
-  Error error = make_error(ErrorCode::LeaseLost, "version " + std::to_string(version) + " no longer holds execution " +
-                                                     e.id.to_string() + " (" + std::string(to_string(e.status)) + ", version " +
-                                                     std::to_string(e.version) + "); stop working on it");
+  Error error =
+      make_error(ErrorCode::LeaseLost, "version " + std::to_string(version) + " no longer holds execution " +
+                                           e.id.to_string() + " (" + std::string(to_string(e.status)) + ", version " +
+                                           std::to_string(e.version) + "); stop working on it");
   add_precondition(error, classify(e.status));
   return error;
 }
@@ -45,8 +51,8 @@ Answer stale(RowCache& rows, const Execution& e, std::int32_t version, Instant n
 Answer repeated(RowCache& rows, const Execution& e, bool same, Instant now) {
   note(rows, e, LedgerRule::repeated_completion, now);
   if (same) return EndAnswer{e.status, true, e.status == Status::queued ? e.scheduled_at : Instant{}};
-  return make_error(ErrorCode::FingerprintMismatch,
-                    "the attempt of execution " + e.id.to_string() + " was closed under this version with another outcome");
+  return make_error(ErrorCode::FingerprintMismatch, "the attempt of execution " + e.id.to_string() +
+                                                        " was closed under this version with another outcome");
 }
 
 // An error the holder cannot get past, or none and `e` is claimed under `version`.
@@ -54,6 +60,7 @@ template <class Op, class Same>
 std::optional<Answer> refuse(const Op& op, RowCache& rows, Instant now, Same same) {
   const Execution* e = rows.executions.find(op.execution);
   if (!e) return not_found(op.execution);
+  if (e->kind == Kind::workflow && !std::is_same_v<Op, TaskRelease>) return not_a_task(*e);
   if (is_holder(*e, op.version)) return std::nullopt;
   if (closed_under(*e, op.version)) {
     if (same(*e)) return repeated(rows, *e, true, now);
@@ -73,6 +80,7 @@ void gather_part(const TaskHeartbeat& op, const RowCache& rows, Instant, Needs& 
 Answer decide_part(const TaskHeartbeat& op, RowCache& rows, Instant now) {
   const Execution* found = rows.executions.find(op.execution);
   if (!found) return not_found(op.execution);
+  if (found->kind == Kind::workflow) return not_a_task(*found);
   if (!is_holder(*found, op.version)) return stale(rows, *found, op.version, now);
   Execution& e = rows.executions.update(op.execution);
   e.status = Status::running;
@@ -85,7 +93,8 @@ Answer decide_part(const TaskHeartbeat& op, RowCache& rows, Instant now) {
 
 void gather_part(const TaskComplete& op, const RowCache& rows, Instant, Needs& needs) {
   if (!want(rows.executions, op.execution, needs.executions)) return;
-  if (const Execution* e = rows.executions.find(op.execution); e && is_holder(*e, op.version)) gather_end(*e, rows, needs);
+  if (const Execution* e = rows.executions.find(op.execution); e && is_holder(*e, op.version))
+    gather_end(*e, rows, needs);
 }
 
 Answer decide_part(const TaskComplete& op, RowCache& rows, Instant now) {
@@ -102,7 +111,8 @@ Answer decide_part(const TaskComplete& op, RowCache& rows, Instant now) {
 
 void gather_part(const TaskFail& op, const RowCache& rows, Instant, Needs& needs) {
   if (!want(rows.executions, op.execution, needs.executions)) return;
-  if (const Execution* e = rows.executions.find(op.execution); e && is_holder(*e, op.version)) gather_fail(*e, rows, needs);
+  if (const Execution* e = rows.executions.find(op.execution); e && is_holder(*e, op.version))
+    gather_fail(*e, rows, needs);
 }
 
 Answer decide_part(const TaskFail& op, RowCache& rows, Instant now) {
@@ -117,7 +127,8 @@ Answer decide_part(const TaskFail& op, RowCache& rows, Instant now) {
     end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
     return EndAnswer{Status::cancelled, false, {}};
   }
-  return fail_attempt(rows, e, {op.error_name, op.error, AttemptEnd::failed, op.retryable, op.next_delay, op.random_bits}, now);
+  return fail_attempt(rows, e,
+                      {op.error_name, op.error, AttemptEnd::failed, op.retryable, op.next_delay, op.random_bits}, now);
 }
 
 // ---- release --------------------------------------------------------------------------------------------------------
@@ -132,7 +143,7 @@ Answer decide_part(const TaskRelease& op, RowCache& rows, Instant now) {
   auto same = [](const Execution& e) { return e.last_end == AttemptEnd::released; };
   if (auto refused = refuse(op, rows, now, same)) return *refused;
   Execution& e = rows.executions.update(op.execution);
-  e.attempt -= 1;
+  if (e.kind == Kind::task) e.attempt -= 1;
   if (op.no_handler) e.flags |= kNoHandler;
   const Instant at = add_saturated(now, op.delay);
   const Status status = requeue(rows, e, AttemptEnd::released, at, now);

@@ -1,6 +1,7 @@
 // Sessions, timers, sweeps. All of it is safe to run anywhere, any number of times, on several nodes at once.
 #include "base/uuid.h"
 #include "core/decide_parts.h"
+#include "core/run.h"
 #include "core/transition.h"
 
 namespace semel::core {
@@ -100,7 +101,8 @@ Answer decide_part(const SessionsExpire& op, RowCache& rows, Instant now) {
   }
   if (rows.sessions_over)
     for (const SessionId& id : *rows.sessions_over)
-      if (const Session* session = rows.sessions.find(id); session && session->expires_at <= now) rows.sessions.erase(id);
+      if (const Session* session = rows.sessions.find(id); session && session->expires_at <= now)
+        rows.sessions.erase(id);
   answer.more = answer.looked_at >= op.limit;
   return answer;
 }
@@ -117,6 +119,7 @@ void gather_part(const TimersFire& op, const RowCache& rows, Instant, Needs& nee
     if (!want(rows.executions, timer.execution, needs.executions)) continue;
     const Execution* e = rows.executions.find(timer.execution);
     if (!e || is_terminal(e->status)) continue;
+    if (timer.kind == TimerKind::run) continue;
     if (timer.kind != TimerKind::due && e->concurrency_key) ++frees[slot_key_of(*e)];
     if (timer.kind == TimerKind::due) gather_enter(*e, rows, needs);
     if (timer.kind == TimerKind::timeout) gather_end(*e, rows, needs);
@@ -134,26 +137,45 @@ std::uint64_t bits_for(const ExecutionId& id, std::uint64_t random_bits) {
   return random_bits ^ own;
 }
 
+// A run that was given back with a delay.
+bool waits_for_claim(const Execution& e) {
+  return e.kind == Kind::workflow && e.status == Status::running && !e.session;
+}
+
 bool fire(RowCache& rows, const TimerRow& timer, std::uint64_t random_bits, Instant now) {
   const Execution* found = rows.executions.find(timer.execution);
   if (!found || is_terminal(found->status)) return false;
   switch (timer.kind) {
     case TimerKind::due:
-      if (found->status != Status::queued || found->scheduled_at != timer.due_at) return false;
+      if ((found->status != Status::queued && !waits_for_claim(*found)) || found->scheduled_at != timer.due_at)
+        return false;
       enter(rows, rows.executions.update(timer.execution), now);
       return true;
     case TimerKind::timeout: {
       Execution& e = rows.executions.update(timer.execution);
       e.error = std::string(kTimedOutError);
+      close_history(rows, e, EventKind::run_timed_out, now);
       end(rows, e, Status::timed_out, AttemptEnd::timed_out, now);
       return true;
     }
     case TimerKind::attempt_timeout:
       if (!is_claimed(*found) || found->version != timer.version) return false;
       fail_attempt(rows, rows.executions.update(timer.execution),
-                   {"AttemptTimeout", kAttemptTimeoutError, AttemptEnd::attempt_timeout, true, {}, bits_for(timer.execution, random_bits)},
+                   {"AttemptTimeout",
+                    kAttemptTimeoutError,
+                    AttemptEnd::attempt_timeout,
+                    true,
+                    {},
+                    bits_for(timer.execution, random_bits)},
                    now);
       return true;
+    case TimerKind::run: {
+      Event fired;
+      fired.kind = EventKind::timer_fired;
+      fired.command = timer.version;
+      put_mail(rows, timer.execution, fired, mail_id_of(timer.version), now);
+      return true;
+    }
   }
   return false;
 }
@@ -224,6 +246,7 @@ void gather_part(const RetentionSweep& op, const RowCache& rows, Instant now, Ne
     if (e->idempotency_key) want(rows.identities, idempotency_key_of(*e), needs.identities);
     if (e->status != Status::succeeded) want(rows.attention, id, needs.attention);
     if (e->parent_run) want(rows.executions, *e->parent_run, needs.executions);
+    if (e->kind == Kind::workflow) want(rows.runs, id, needs.runs);
   }
 }
 
@@ -238,7 +261,8 @@ bool may_be_deleted(const RowCache& rows, const Execution& e, Instant now) {
     if (attention->discarded_at) from = *attention->discarded_at;
   }
   if (e.parent_run)
-    if (const Execution* parent = rows.executions.find(*e.parent_run); parent && !is_terminal(parent->status)) return false;
+    if (const Execution* parent = rows.executions.find(*e.parent_run); parent && !is_terminal(parent->status))
+      return false;
   return add_saturated(from, retention_of(*rows.lanes.find(e.lane), e.kind)) <= now;
 }
 
@@ -261,6 +285,7 @@ void delete_finished(RowCache& rows, const Execution& e, Instant now) {
     }
   }
   if (e.status != Status::succeeded && rows.attention.find(id)) rows.attention.erase(id);
+  if (e.kind == Kind::workflow && rows.runs.find(id)) rows.runs.erase(id);
   rows.executions.erase(id);
 }
 

@@ -1,5 +1,6 @@
 // What operators do: cancel, redrive, discard, queues, tenants, keys, groups. Terminal rows stay as they are.
 #include "core/decide_parts.h"
+#include "core/run.h"
 #include "core/transition.h"
 
 namespace semel::core {
@@ -27,14 +28,39 @@ bool is_expired(const Identity& row, Instant now) { return row.expires_at && *ro
 void gather_part(const ExecutionCancel& op, const RowCache& rows, Instant, Needs& needs) {
   if (!want(rows.executions, op.execution, needs.executions)) return;
   const Execution* e = own(rows, op.tenant, op.execution);
-  if (e && !is_terminal(e->status) && !is_claimed(*e)) gather_end(*e, rows, needs);
+  if (e && !is_terminal(e->status) && (e->kind == Kind::workflow || !is_claimed(*e))) gather_end(*e, rows, needs);
 }
+
+namespace {
+
+// Its code cleans up and ends it, unless there is no code that waits: then it ends at once.
+Answer cancel_run(const ExecutionCancel& op, RowCache& rows, Execution& e, Instant now) {
+  const bool at_once = op.terminate || e.status == Status::queued || e.suspend_reason != SuspendReason::none;
+  if (at_once) {
+    if (op.terminate) e.close_reason = CloseReason::terminated;
+    close_history(rows, e, op.terminate ? EventKind::run_terminated : EventKind::run_cancelled, now);
+    end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
+    return CancelAnswer{Status::cancelled, false};
+  }
+  if (!e.cancel_requested_at) {
+    e.cancel_requested_at = now;
+    Event asked;
+    asked.kind = EventKind::cancel_requested;
+    put_mail(rows, e.id, asked, mail_id_of(0), now);
+  }
+  return CancelAnswer{rows.executions.find(op.execution)->status, true};
+}
+
+}  // namespace
 
 Answer decide_part(const ExecutionCancel& op, RowCache& rows, Instant now) {
   const Execution* found = own(rows, op.tenant, op.execution);
   if (!found) return not_found(op.execution);
   if (is_terminal(found->status)) return CancelAnswer{found->status, false};
+  if (op.terminate && found->kind == Kind::task)
+    return make_error(ErrorCode::InvalidArgument, "only workflows are terminated; cancel a task");
   Execution& e = rows.executions.update(op.execution);
+  if (e.kind == Kind::workflow) return cancel_run(op, rows, e, now);
   if (!is_claimed(e)) {
     end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
     return CancelAnswer{Status::cancelled, false};
@@ -54,6 +80,7 @@ void gather_part(const ExecutionRedrive& op, const RowCache& rows, Instant, Need
   want(rows.payloads, e->id, needs.payloads);
   if (e->identity) want(rows.identities, identity_key_of(*e), needs.identities);
   if (e->idempotency_key) want(rows.identities, idempotency_key_of(*e), needs.identities);
+  if (e->kind == Kind::workflow) want(rows.runs, e->id, needs.runs);
   gather_enter(*e, rows, needs);
 }
 
@@ -131,6 +158,11 @@ Answer decide_part(const ExecutionRedrive& op, RowCache& rows, Instant now) {
   Payload payload = *rows.payloads.find(e.id);
   payload.execution = op.successor;
   rows.payloads.insert(op.successor, std::move(payload));
+  if (e.kind == Kind::workflow)
+    if (const Run* run = rows.runs.find(e.id)) {
+      const Run old = *run;
+      start_run(rows, next, old.memo, old.attributes, now);
+    }
   enter(rows, rows.executions.insert(op.successor, std::move(next)), now);
   return RedriveAnswer{op.successor, true};
 }

@@ -5,8 +5,8 @@
 
 namespace semel::core {
 
-#define SEMEL_PART(Op)                                                                       \
-  void gather_part(const Op& operation, const RowCache& rows, Instant now, Needs& needs);    \
+#define SEMEL_PART(Op)                                                                    \
+  void gather_part(const Op& operation, const RowCache& rows, Instant now, Needs& needs); \
   Answer decide_part(const Op& operation, RowCache& rows, Instant now)
 
 SEMEL_PART(TaskEnqueue);
@@ -34,11 +34,17 @@ SEMEL_PART(KeysExpire);
 SEMEL_PART(InboxFeed);
 SEMEL_PART(EnqueueWithin);
 SEMEL_PART(LedgerAdd);
+SEMEL_PART(RunAdvance);
+SEMEL_PART(RunSignal);
 
 #undef SEMEL_PART
 
 // A claim is granted and taken by the batch executor (the store picks the rows); deciding it only reads back a repeat.
 void gather_part(const TaskClaim& claim, const RowCache& rows, Instant now, Needs& needs);
 Answer decide_part(const TaskClaim& claim, RowCache& rows, Instant now);
+
+// A run that continues as new: the successor takes the id over from `previous`, which has just ended.
+void gather_next(const TaskEnqueue& next, const RowCache& rows, Needs& needs);
+void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, Instant now);
 
 }  // namespace semel::core

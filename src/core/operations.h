@@ -19,8 +19,8 @@ namespace semel::core {
 
 // ---- tasks ---------------------------------------------------------------------------------------------------------
 
-// Enqueue one task (or start one workflow). The caller chose `id` before, so that a repeat after an unknown commit finds
-// its own row.
+// Enqueue one task (or start one workflow). The caller chose `id` before, so that a repeat after an unknown commit
+// finds its own row.
 struct TaskEnqueue {
   ExecutionId id;
   TenantId tenant = kDefaultTenant;
@@ -46,19 +46,28 @@ struct TaskEnqueue {
   std::optional<Fingerprint> fingerprint;  // present whenever identity or idempotency_key is
   std::optional<GroupId> group;
   bool drop_at_end = false;  // the queue's retention is "0"
+  // A step or child: the run that waits for it.
+  struct Parent {
+    ExecutionId run;
+    std::string workflow_id;
+    std::int32_t command = 0;
+  };
+  std::optional<Parent> parent;
+  std::string memo;        // workflows only, JSON
+  std::string attributes;  // workflows only, JSON
 };
 
 struct EnqueueAnswer {
   ExecutionId execution;
   Status status = Status::queued;
   bool created = false;
-  std::optional<std::string> result;        // when the existing execution succeeded
+  std::optional<std::string> result;  // when the existing execution succeeded
   std::optional<Instant> completed_at;
-  bool result_expired = false;              // the key's target is gone, the key still answers
+  bool result_expired = false;  // the key's target is gone, the key still answers
 };
 
 // Claim ready executions, at most `limit` of each lane, lanes in the order given. The caller keeps the sum within its
-// free handler slots. With `alone`, name exactly one lane with limit 1.
+// free handler slots. Of the pool `alone`, name exactly one lane with limit 1.
 struct TaskClaim {
   ClaimId id;
   SessionId session;
@@ -70,7 +79,7 @@ struct TaskClaim {
     bool limited = false;  // the lane has a rate limit or a concurrency limit: a grant is taken from its counters
   };
   std::vector<Want> lanes;
-  bool alone = false;  // take one execution that must run by itself, instead of the ordinary ones
+  Pool pool = Pool::tasks;
 };
 
 struct ClaimedTask {
@@ -138,9 +147,48 @@ struct TaskRelease {
 };
 
 struct EndAnswer {
-  Status status{};        // of the row after this write
-  bool existing = false;  // the same write was recorded before; nothing changed now
+  Status status{};         // of the row after this write
+  bool existing = false;   // the same write was recorded before; nothing changed now
   Instant scheduled_at{};  // when queued again: not before
+};
+
+// ---- runs ----------------------------------------------------------------------------------------------------------
+
+// What the owner of a run adds to its history, all or nothing, in this order: mail it consumed and events of its own. A
+// command takes effect in the same transaction: steps and children are enqueued, timers set, signals sent; a closing
+// one, the last, ends the run.
+struct RunAdvance {
+  struct Entry {
+    std::optional<MailKey> mail;  // moved from the mailbox; `event` then gives `issued` and `at` only
+    Event event;
+    std::optional<TaskEnqueue> start;  // of step_scheduled, child_started, run_continued
+  };
+  ExecutionId execution;
+  std::int32_t version = 0;
+  std::int32_t known = 0;  // events of the history that the owner knows; another number is refused
+  std::vector<Entry> entries;
+  bool waits = false;  // nothing to do until mail comes
+};
+struct AdvanceAnswer {
+  Status status{};
+  std::int32_t events = 0;  // in the history now
+  bool unread = false;      // nothing was written: mail has come that the closing decision has not seen
+  bool existing = false;    // the same entries were recorded before
+};
+
+// Hands a signal to the newest run of `identity`, or to `execution`.
+struct RunSignal {
+  TenantId tenant = kDefaultTenant;
+  std::string identity;
+  std::optional<ExecutionId> execution;
+  std::string name;
+  std::string dedupe;  // empty: every one counts
+  std::string data;
+  MailId mail;  // chosen by the caller
+};
+struct SignalAnswer {
+  ExecutionId run;
+  bool created = false;  // false: a signal of this name and dedupe id was taken before
 };
 
 // ---- operators -----------------------------------------------------------------------------------------------------
@@ -148,13 +196,15 @@ struct EndAnswer {
 struct ExecutionCancel {
   TenantId tenant = kDefaultTenant;
   ExecutionId execution;
+  bool terminate = false;  // workflows only: end it now, without its clean-up code
 };
 struct CancelAnswer {
   Status status{};
   bool requested = false;  // claimed or running: the worker will learn it
 };
 
-// A new execution of a failed, timed out, cancelled or dead-lettered one, linked to it. Repeats answer the same successor.
+// A new execution of a failed, timed out, cancelled or dead-lettered one, linked to it. Repeats answer the same
+// successor.
 struct ExecutionRedrive {
   TenantId tenant = kDefaultTenant;
   ExecutionId execution;
@@ -209,7 +259,8 @@ struct GroupAnswer {
   bool created = false;
 };
 
-// ---- sessions and housekeeping ---------------------------------------------------------------------------------------
+// ---- sessions and housekeeping
+// ---------------------------------------------------------------------------------------
 
 struct SessionOpen {
   SessionId session;
@@ -259,8 +310,8 @@ struct RetentionSweep {
 struct KeysExpire {
   std::int32_t limit = 1000;
 };
-// Feeds one row that a caller wrote into the inbox inside its own transaction (PostgreSQL): enqueues and deletes the inbox
-// row in one transaction. A request that was refused stays in the inbox with its error, out of the way.
+// Feeds one row that a caller wrote into the inbox inside its own transaction (PostgreSQL): enqueues and deletes the
+// inbox row in one transaction. A request that was refused stays in the inbox with its error, out of the way.
 struct InboxFeed {
   std::int64_t inbox = 0;
   std::optional<TaskEnqueue> task;  // none: the request could not be read
@@ -283,8 +334,8 @@ struct EnqueueWithinAnswer {
 struct SweepAnswer {
   std::int32_t looked_at = 0;
   std::int32_t changed = 0;
-  ExecutionId next_after;      // RetentionSweep: where to go on
-  bool more = false;           // the limit was reached
+  ExecutionId next_after;  // RetentionSweep: where to go on
+  bool more = false;       // the limit was reached
 };
 
 // Counts suppressed duplicates. Written behind the answers, never in their way.
@@ -295,16 +346,16 @@ struct LedgerAdd {
 struct NoAnswer {};
 
 using Operation =
-    std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease, ExecutionCancel,
-                 ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure, KeyRelease, GroupCreate, SessionOpen,
-                 SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep, RetentionSweep, KeysExpire,
-                 InboxFeed, EnqueueWithin, LedgerAdd>;
+    std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease,
+                 ExecutionCancel, ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure, KeyRelease, GroupCreate,
+                 SessionOpen, SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep,
+                 RetentionSweep, KeysExpire, InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal>;
 
 // Error: the operation was refused and changed nothing.
 using Answer =
     std::variant<NoAnswer, Error, EnqueueAnswer, ClaimAnswer, DeliverAnswer, HeartbeatAnswer, EndAnswer, CancelAnswer,
-                 RedriveAnswer, DiscardAnswer, TenantAnswer, LaneAnswer, KeyAnswer, GroupAnswer, SessionAnswer, SweepAnswer, InboxAnswer,
-                 EnqueueWithinAnswer>;
+                 RedriveAnswer, DiscardAnswer, TenantAnswer, LaneAnswer, KeyAnswer, GroupAnswer, SessionAnswer,
+                 SweepAnswer, InboxAnswer, EnqueueWithinAnswer, AdvanceAnswer, SignalAnswer>;
 
 // Which answer an operation gets.
 template <class Op>
@@ -340,6 +391,8 @@ SEMEL_ANSWER(KeysExpire, SweepAnswer);
 SEMEL_ANSWER(InboxFeed, InboxAnswer);
 SEMEL_ANSWER(EnqueueWithin, EnqueueWithinAnswer);
 SEMEL_ANSWER(LedgerAdd, NoAnswer);
+SEMEL_ANSWER(RunAdvance, AdvanceAnswer);
+SEMEL_ANSWER(RunSignal, SignalAnswer);
 #undef SEMEL_ANSWER
 
 }  // namespace semel::core

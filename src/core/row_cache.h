@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,10 @@ struct KeyHash {
   std::size_t operator()(const SlotKey& k) const {
     return mix_hash(std::hash<std::string>{}(k.concurrency_key), static_cast<std::size_t>(k.lane));
   }
+  std::size_t operator()(const SignalKey& k) const {
+    return mix_hash(mix_hash(std::hash<std::string>{}(k.name), std::hash<std::string>{}(k.dedupe)), (*this)(k.run));
+  }
+  std::size_t operator()(const MailKey& k) const { return mix_hash((*this)(k.run), (*this)(k.id)); }
   std::size_t operator()(std::int64_t k) const { return static_cast<std::size_t>(k); }
   std::size_t operator()(LaneId k) const { return static_cast<std::size_t>(k); }
   std::size_t operator()(const std::string& k) const { return std::hash<std::string>{}(k); }
@@ -166,12 +171,17 @@ struct Needs {
   std::optional<RetentionScan> retention;  // executions by ascending id, after < id < before
   std::optional<std::pair<LaneId, std::int32_t>> blocked_lane;  // first rows of a lane's blocked keys
   std::vector<std::int64_t> inbox;
+  std::vector<ExecutionId> runs;
+  std::vector<ExecutionId> mail;     // all mail of these runs
+  std::vector<ExecutionId> watches;  // all that wait for these executions
+  std::vector<SignalKey> signals;
 
   bool empty() const {
     return identities.empty() && executions.empty() && payloads.empty() && lanes.empty() && lane_names.empty() &&
            tenant_names.empty() && key_slots.empty() && blocked.empty() && groups.empty() && sessions.empty() &&
            leases.empty() && attention.empty() && timers_due == 0 && leases_expired == 0 && keys_expired == 0 &&
-           !retention && !blocked_lane && inbox.empty();
+           !retention && !blocked_lane && inbox.empty() && runs.empty() && mail.empty() && watches.empty() &&
+           signals.empty();
   }
 };
 
@@ -204,6 +214,15 @@ struct RowCache {
   RowSet<TimerRow> timers;
   std::unordered_map<SlotKey, BlockedWindow, KeyHash> blocked_windows;
 
+  SlotMap<ExecutionId, Run>
+      runs;  // erased with its execution, and with it history, mail, watches and signals of the run
+  std::vector<HistoryRow> history;             // appended
+  SlotMap<MailKey, Mail> mail;                 // inserted and erased
+  std::unordered_set<ExecutionId> mail_known;  // runs all of whose mail is in `mail`
+  RowSet<Watch> watches;
+  std::unordered_set<ExecutionId> watches_known;
+  SlotMap<SignalKey, Signal> signals;  // inserted only
+
   // Results of scans; none until asked for.
   std::optional<std::vector<TimerRow>> timers_due;
   std::optional<std::vector<ClaimId>> leases_expired;    // loaded into `leases`
@@ -221,6 +240,7 @@ struct RowCache {
   std::vector<ExecutionId> ended;
   std::optional<Execution> dropped;  // the latest row that ended and went at once, as it was at its end
   std::vector<ExecutionId> cancel_requested;
+  std::vector<ExecutionId> mailed;  // owned runs that got mail
 };
 
 }  // namespace semel::core

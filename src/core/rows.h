@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/fingerprint.h"
+#include "core/history.h"
 #include "semel/id.h"
 #include "semel/status.h"
 #include "semel/time.h"
@@ -37,10 +38,10 @@ struct Identity {
   IdentityKey id;
   ExecutionId target;
   Kind target_kind = Kind::task;
-  bool tombstone = false;             // space key only: retention removed the target, the key still blocks
+  bool tombstone = false;                  // space key only: retention removed the target, the key still blocks
   std::optional<Fingerprint> fingerprint;  // of the request that created the target; space key only
-  std::optional<Instant> expires_at;  // none: lives as long as its target
-  std::int32_t revision = 1;          // grows with every move; guards concurrent moves
+  std::optional<Instant> expires_at;       // none: lives as long as its target
+  std::int32_t revision = 1;               // grows with every move; guards concurrent moves
   bool operator==(const Identity&) const = default;
 };
 
@@ -61,18 +62,19 @@ enum class SuspendReason : std::uint8_t { none = 0, nondeterminism = 1, paused =
 
 // Marks on an execution that make its end touch other rows. A row with none of kEndMarks is *plain*: its success is one
 // guarded write and needs no decision.
-inline constexpr std::uint32_t kHasTimer = 1u << 0;       // `timeout` or `attempt_timeout` may have a timer row
-inline constexpr std::uint32_t kHasKey = 1u << 1;         // an idempotency key points here
+inline constexpr std::uint32_t kHasTimer = 1u << 0;  // `timeout` or `attempt_timeout` may have a timer row
+inline constexpr std::uint32_t kHasKey = 1u << 1;    // an idempotency key points here
 inline constexpr std::uint32_t kHasGroup = 1u << 2;
 inline constexpr std::uint32_t kHoldsSlot = 1u << 3;      // counted in the concurrency key's slot
 inline constexpr std::uint32_t kCountedInLane = 1u << 4;  // counted in the lane's running_count
 inline constexpr std::uint32_t kDropAtEnd = 1u << 5;      // retention "0"
-inline constexpr std::uint32_t kHasParent = 1u << 6;      // a workflow's step
+inline constexpr std::uint32_t kHasParent = 1u << 6;      // a workflow's step or child
+inline constexpr std::uint32_t kWatched = 1u << 7;        // runs that did not create it wait for it
 inline constexpr std::uint32_t kEndMarks =
-    kHasTimer | kHasKey | kHasGroup | kHoldsSlot | kCountedInLane | kDropAtEnd | kHasParent;
-inline constexpr std::uint32_t kClaimAlone = 1u << 16;    // its last attempt took the worker down
-inline constexpr std::uint32_t kHasPolicy = 1u << 17;     // the payload row carries retry overrides
-inline constexpr std::uint32_t kNoHandler = 1u << 18;     // last released because no poller registered its name
+    kHasTimer | kHasKey | kHasGroup | kHoldsSlot | kCountedInLane | kDropAtEnd | kHasParent | kWatched;
+inline constexpr std::uint32_t kClaimAlone = 1u << 16;  // its last attempt took the worker down
+inline constexpr std::uint32_t kHasPolicy = 1u << 17;   // the payload row carries retry overrides
+inline constexpr std::uint32_t kNoHandler = 1u << 18;   // last released because no poller registered its name
 
 struct Execution {
   // Fixed at creation.
@@ -92,6 +94,7 @@ struct Execution {
   std::optional<ExecutionId> previous;
   std::optional<ExecutionId> parent_run;
   std::optional<std::string> parent_workflow_id;
+  std::int32_t parent_command = 0;  // the number the parent's code gave this step or child
   std::optional<GroupId> group;
   Instant created_at{};
   std::optional<Instant> timeout_at;
@@ -104,7 +107,7 @@ struct Execution {
   AttemptEnd last_end = AttemptEnd::none;
   CloseReason close_reason = CloseReason::none;
   SuspendReason suspend_reason = SuspendReason::none;
-  Instant scheduled_at{};  // not claimable before; the due time of ready, timer and blocked rows
+  Instant scheduled_at{};             // not claimable before; the due time of ready, timer and blocked rows
   std::optional<Instant> started_at;  // of the latest attempt; dates its attempt_timeout timer
   std::optional<Instant> completed_at;
   std::optional<Instant> cancel_requested_at;
@@ -130,10 +133,22 @@ struct Payload {
   bool operator==(const Payload&) const = default;
 };
 
-// Claim order is the order of these fields. `alone` rows are claimed by themselves.
+// Which claims a ready row is for. Numbers are stored.
+enum class Pool : std::uint8_t {
+  tasks = 0,
+  alone = 1,  // tasks that are claimed by themselves
+  runs = 2,   // workflows that want a decision
+};
+
+inline Pool pool_of(const Execution& e) {
+  if (e.kind == Kind::workflow) return Pool::runs;
+  return (e.flags & kClaimAlone) != 0 ? Pool::alone : Pool::tasks;
+}
+
+// Claim order is the order of these fields.
 struct ReadyRow {
   LaneId lane{};
-  bool alone = false;
+  Pool pool{};
   std::int32_t priority = 0;
   Instant due_at{};
   ExecutionId execution;
@@ -150,13 +165,13 @@ struct BlockedRow {
 };
 
 // Numbers are stored. A timer whose version or state no longer fits is stale and does nothing.
-enum class TimerKind : std::uint8_t { due = 0, timeout = 1, attempt_timeout = 2 };
+enum class TimerKind : std::uint8_t { due = 0, timeout = 1, attempt_timeout = 2, run = 3 };
 
 struct TimerRow {
   Instant due_at{};
   TimerKind kind{};
   ExecutionId execution;
-  std::int32_t version = 0;  // attempt_timeout only: the claim it guards
+  std::int32_t version = 0;  // attempt_timeout: the claim it guards; run: the command that started it
   auto operator<=>(const TimerRow&) const = default;
 };
 
@@ -188,7 +203,7 @@ struct Lane {
   std::int32_t running_count = 0;
   std::int64_t tokens_micro = 0;  // rate limit tokens x 1e6 left at tokens_at
   std::optional<Instant> tokens_at;
-  std::int32_t revision = 1;      // grows with every change of config
+  std::int32_t revision = 1;  // grows with every change of config
   bool operator==(const Lane&) const = default;
 };
 
@@ -249,6 +264,62 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 };
 
+// ---- runs: executions of workflows ----------------------------------------------------------------------------------
+
+// Beside the execution row of every workflow. Touched by its owner only.
+struct Run {
+  ExecutionId execution;
+  std::int32_t events = 0;           // in the history; the next one is events + 1
+  std::int64_t bytes = 0;            // of them
+  std::optional<std::string> state;  // what the code set to be read from outside
+  std::string memo;                  // JSON, given at the start, never changed
+  std::string attributes;            // JSON, searchable
+  bool operator==(const Run&) const = default;
+};
+
+// One append: events first .. first + count - 1 (core/history.h).
+struct HistoryRow {
+  ExecutionId run;
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+  Instant at{};
+  std::string events;
+  bool operator==(const HistoryRow&) const = default;
+};
+
+// What a run has not learned yet. In the order of arrival; whoever writes it locks the run's execution row.
+struct MailKey {
+  ExecutionId run;
+  Instant at{};
+  MailId id;
+  auto operator<=>(const MailKey&) const = default;
+};
+struct Mail {
+  MailKey key;
+  std::string event;  // encoded, an input
+  bool operator==(const Mail&) const = default;
+};
+
+// A run that waits for an execution it did not create.
+struct Watch {
+  ExecutionId target;
+  ExecutionId run;
+  std::int32_t command = 0;
+  auto operator<=>(const Watch&) const = default;
+};
+
+// A signal with a dedupe id that was taken.
+struct SignalKey {
+  ExecutionId run;
+  std::string name;
+  std::string dedupe;
+  auto operator<=>(const SignalKey&) const = default;
+};
+struct Signal {
+  SignalKey key;
+  bool operator==(const Signal&) const = default;
+};
+
 // An enqueue that a caller wrote inside its own transaction (PostgreSQL). Rows with an error are out of the feed.
 struct InboxRow {
   std::int64_t id = 0;
@@ -264,13 +335,13 @@ enum class LedgerRule : std::uint8_t {
   existing_completed = 1,  // answered with the stored outcome
   rejected = 2,            // on_duplicate = reject
   fingerprint_mismatch = 3,
-  key_existing = 4,        // the idempotency key answered
+  key_existing = 4,  // the idempotency key answered
   key_conflict = 5,
-  result_expired = 6,      // tombstone of a key
+  result_expired = 6,  // tombstone of a key
   delivery_already_claimed = 7,
   delivery_terminal = 8,
   repeated_completion = 9,
-  stale_version = 10,      // a write without the current version was refused
+  stale_version = 10,  // a write without the current version was refused
   repeated_redrive = 11,
 };
 

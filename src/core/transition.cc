@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/lifecycle.h"
+#include "core/run.h"
 
 namespace semel::core {
 
@@ -48,7 +49,8 @@ void gather_slot(const SlotKey& key, const RowCache& rows, Needs& needs, std::in
   }
   const auto& all = rows.blocked.all();
   for (auto it = all.lower_bound(BlockedRow{key.lane, key.concurrency_key, INT32_MIN, Instant::min(), {}});
-       frees > 0 && it != all.end() && it->first.lane == key.lane && it->first.concurrency_key == key.concurrency_key; ++it) {
+       frees > 0 && it != all.end() && it->first.lane == key.lane && it->first.concurrency_key == key.concurrency_key;
+       ++it) {
     if (it->second == Presence::removed) continue;
     want(rows.executions, it->first.execution, needs.executions);
     --frees;
@@ -116,9 +118,11 @@ void drop(RowCache& rows, const Execution& e) {
   }
   if (e.flags & kHasKey) {
     const IdentityKey key = idempotency_key_of(e);
-    if (const Identity* row = rows.identities.find(key); row && row->target == id) rows.identities.update(key).tombstone = true;
+    if (const Identity* row = rows.identities.find(key); row && row->target == id)
+      rows.identities.update(key).tombstone = true;
   }
   rows.dropped = e;
+  if (e.kind == Kind::workflow && rows.runs.find(id)) rows.runs.erase(id);
   if (rows.attention.knows(id) && rows.attention.find(id)) rows.attention.erase(id);
   if (rows.payloads.knows(id) && rows.payloads.find(id)) rows.payloads.erase(id);
   rows.executions.erase(id);
@@ -174,12 +178,17 @@ void leave(RowCache& rows, Execution& e) {
 }
 
 void gather_requeue(const Execution& e, const RowCache& rows, Needs& needs) {
+  if (e.kind == Kind::workflow) return gather_give_up(e, rows, needs);
   gather_leave(e, rows, needs);
   gather_enter(e, rows, needs);
   gather_end(e, rows, needs);  // a requested cancel ends it instead
 }
 
 Status requeue(RowCache& rows, Execution& e, AttemptEnd how, Instant at, Instant now) {
+  if (e.kind == Kind::workflow) {
+    give_up(rows, e, how, at, now);
+    return e.status;
+  }
   if (e.cancel_requested_at) {
     end(rows, e, Status::cancelled, how, now);
     return Status::cancelled;
@@ -205,11 +214,13 @@ void gather_end(const Execution& e, const RowCache& rows, Needs& needs) {
   if ((e.flags & kHasGroup) && want(rows.groups, *e.group, needs.groups))
     if (const Group* group = rows.groups.find(*e.group); group && !group->completed)
       gather_enter(group->completion, rows, needs);
+  gather_outcome(e, rows, needs);
+  gather_close(e, rows, needs);
 }
 
 void end(RowCache& rows, Execution& e, Status status, AttemptEnd how, Instant now) {
   const ExecutionId id = e.id;
-  if (e.status == Status::queued) withdraw(rows, e);
+  if (e.status == Status::queued || (e.kind == Kind::workflow && !e.session)) withdraw(rows, e);
   remove_timers(rows, e);
   leave(rows, e);
   move_to(e, status);
@@ -223,6 +234,7 @@ void end(RowCache& rows, Execution& e, Status status, AttemptEnd how, Instant no
   if (status == Status::failed || status == Status::timed_out || status == Status::dead_lettered)
     rows.attention.insert(id, Attention{id, e.tenant, e.lane, status, now, {}, {}});
   rows.ended.push_back(id);
+  if (e.flags & (kHasParent | kWatched)) tell_outcome(rows, e, now);
   if (e.flags & kHasGroup) count_in_group(rows, e, now);  // may insert a row: `e` is not used after it
   Execution& ended = *rows.executions.find(id);
   if ((ended.flags & kDropAtEnd) && status != Status::dead_lettered) drop(rows, ended);
@@ -231,6 +243,7 @@ void end(RowCache& rows, Execution& e, Status status, AttemptEnd how, Instant no
 // ---- failed attempts ------------------------------------------------------------------------------------------------
 
 void gather_fail(const Execution& e, const RowCache& rows, Needs& needs) {
+  if (e.kind == Kind::workflow) return gather_requeue(e, rows, needs);
   want(rows.lanes, e.lane, needs.lanes);
   if (e.flags & kHasPolicy) want(rows.payloads, e.id, needs.payloads);
   gather_requeue(e, rows, needs);
@@ -271,6 +284,7 @@ EndAnswer fail_attempt(RowCache& rows, Execution& e, const AttemptFailure& failu
 }
 
 EndAnswer lose_lease(RowCache& rows, Execution& e, Instant now) {
+  if (e.kind == Kind::workflow) return {requeue(rows, e, AttemptEnd::lease_lost, now, now), false, now};
   e.error = kLeaseLostError;
   if (e.cancel_requested_at) return ended(rows, e, Status::cancelled, AttemptEnd::lease_lost, now);
   if (e.attempt >= e.max_attempts) return ended(rows, e, spent_status(rows, e), AttemptEnd::lease_lost, now);
@@ -285,14 +299,17 @@ bool lease_is_live(const Execution& e, const Session* session, Instant now) {
 
 // ---- claim ----------------------------------------------------------------------------------------------------------
 
-void mark_claimed(RowCache& rows, Execution& e, SessionId session, const std::string& worker, Duration lease, Instant now) {
-  move_to(e, Status::claimed);
+void mark_claimed(RowCache& rows, Execution& e, SessionId session, const std::string& worker, Duration lease,
+                  Instant now) {
+  const bool run = e.kind == Kind::workflow;
+  if (!run) move_to(e, Status::claimed);
+  else if (e.status != Status::running) move_to(e, Status::running);
   e.version += 1;
-  e.attempt += 1;
+  e.attempt = run ? 1 : e.attempt + 1;
   e.session = session;
   e.worker = worker;
   e.lease_expires_at = add_saturated(now, lease);
-  e.started_at = now;
+  if (!run || !e.started_at) e.started_at = now;
   e.flags &= ~kNoHandler;
   if (e.attempt_timeout.count() > 0)
     rows.timers.add({add_saturated(now, e.attempt_timeout), TimerKind::attempt_timeout, e.id, e.version});

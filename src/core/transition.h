@@ -37,13 +37,15 @@ const Row* peek(const SlotMap<Key, Row>& map, const Key& key) {
 inline IdentityKey identity_key_of(const Execution& e) { return {e.tenant, identity_space(e.kind), *e.identity}; }
 inline IdentityKey idempotency_key_of(const Execution& e) { return {e.tenant, Space::key, *e.idempotency_key}; }
 inline SlotKey slot_key_of(const Execution& e) { return {e.lane, *e.concurrency_key}; }
-inline ReadyRow ready_row_of(const Execution& e) {
-  return {e.lane, (e.flags & kClaimAlone) != 0, e.priority, e.scheduled_at, e.id};
-}
+inline ReadyRow ready_row_of(const Execution& e) { return {e.lane, pool_of(e), e.priority, e.scheduled_at, e.id}; }
 inline BlockedRow blocked_row_of(const Execution& e) {
   return {e.lane, *e.concurrency_key, e.priority, e.scheduled_at, e.id};
 }
-inline bool is_claimed(const Execution& e) { return e.status == Status::claimed || e.status == Status::running; }
+// Held by somebody. A run is its owner's as long as it has one, waiting or not.
+inline bool is_claimed(const Execution& e) {
+  if (e.kind == Kind::workflow) return e.session.has_value();
+  return e.status == Status::claimed || e.status == Status::running;
+}
 
 // ---- enter: a queued execution takes its place in timer, ready or blocked ----
 void gather_enter(const Execution& e, const RowCache& rows, Needs& needs);
@@ -81,7 +83,8 @@ EndAnswer lose_lease(RowCache& rows, Execution& e, Instant now);
 bool lease_is_live(const Execution& e, const Session* session, Instant now);
 
 // ---- claim ----
-void mark_claimed(RowCache& rows, Execution& e, SessionId session, const std::string& worker, Duration lease, Instant now);
+void mark_claimed(RowCache& rows, Execution& e, SessionId session, const std::string& worker, Duration lease,
+                  Instant now);
 
 Duration retention_of(const Lane& lane, Kind kind);
 void note(RowCache& rows, const Execution& winner, LedgerRule rule, Instant now);

@@ -49,6 +49,7 @@ Result<std::vector<core::TaskClaim::Want>> Engine::wants_of(const ClaimRequest& 
   std::vector<core::TaskClaim::Want> wants;
   std::vector<core::TaskClaim::Want> alone;
   for (const auto& row : *ready) {
+    if (row.pool == core::Pool::runs) continue;  // a workflow is decided, not worked on
     LaneRef lane = directory_.find(row.lane);
     if (!lane) {
       if (auto refreshed = directory_.refresh(); !refreshed) return refreshed.error();
@@ -57,7 +58,7 @@ Result<std::vector<core::TaskClaim::Want>> Engine::wants_of(const ClaimRequest& 
     if (!lane || lane->lane.tenant != tenant || lane->lane.config.paused) continue;
     const auto& queues = request.queues;
     if (!queues.empty() && std::find(queues.begin(), queues.end(), lane->lane.queue) == queues.end()) continue;
-    (row.alone ? alone : wants).push_back({row.lane, request.max, lane->limited()});
+    (row.pool == core::Pool::alone ? alone : wants).push_back({row.lane, request.max, lane->limited()});
   }
   if (!alone.empty()) {
     alone.resize(1);
@@ -92,9 +93,9 @@ void Engine::claim_in(SessionId session, std::shared_ptr<const ClaimRequest> req
   claim.session = session;
   claim.worker = request->worker;
   claim.lease = request->lease;
-  claim.alone = wants.size() == 1 && wants.front().limit == 0;
+  if (wants.size() == 1 && wants.front().limit == 0) claim.pool = core::Pool::alone;
   claim.lanes = std::move(wants);
-  if (claim.alone) claim.lanes.front().limit = 1;
+  if (claim.pool == core::Pool::alone) claim.lanes.front().limit = 1;
   send<core::TaskClaim, Views>(std::move(claim), std::move(done), [this](core::ClaimAnswer answer) -> Result<Views> {
     Views views;
     for (auto& task : answer.tasks) views.push_back(view_of(std::move(task)));

@@ -16,6 +16,13 @@ inline std::size_t size_of(const core::TaskComplete& op) { return op.result ? op
 inline std::size_t size_of(const core::TaskFail& op) { return op.error.size(); }
 inline std::size_t size_of(const core::TaskHeartbeat& op) { return op.progress ? op.progress->size() : 0; }
 inline std::size_t size_of(const core::LedgerAdd& op) { return op.notes.size() * 128; }
+inline std::size_t size_of(const core::RunAdvance& op) {
+  std::size_t bytes = 0;
+  for (const auto& entry : op.entries)
+    bytes += 128 + entry.event.data.size() + (entry.start ? size_of(*entry.start) : 0);
+  return bytes;
+}
+inline std::size_t size_of(const core::RunSignal& op) { return op.data.size(); }
 inline std::size_t size_of(const core::EnqueueWithin& op) {
   std::size_t bytes = 0;
   for (const auto& task : op.tasks) bytes += size_of(task);

@@ -25,6 +25,10 @@ Result<void> check_words(const EnqueueRequest& request) {
   if (request.concurrency_key) SEMEL_CHECK(core::validate_id("concurrency_key", *request.concurrency_key));
   if (request.idempotency_key) SEMEL_CHECK(core::validate_id("idempotency_key", *request.idempotency_key));
   if (request.kind == Kind::workflow && !request.task_id) return invalid("workflow_id is required to start a workflow");
+  if (request.kind == Kind::workflow && request.concurrency_key)
+    return invalid("concurrency_key is for tasks; give it to the workflow's steps");
+  if (request.kind == Kind::workflow && request.attempt_timeout)
+    return invalid("attempt_timeout is for tasks; use timeout for a workflow");
   if (request.kind == Kind::task && request.on_duplicate == OnDuplicate::replace)
     return invalid("on_duplicate = \"replace\" is for workflows; use \"return\" or \"reject\" for tasks");
   if (request.unique && request.task_id) return invalid("unique derives the task_id; leave task_id out, or unique");

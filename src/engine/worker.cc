@@ -319,7 +319,7 @@ bool Worker::plan_alone(Instant now, Todo& todo) {
   alone_lanes_.pop_back();
   if (!lane || lane->lane.config.paused || !lanes_.serves(*lane)) return false;
   core::TaskClaim claim = new_claim({{lane->lane.id, 1, lane->limited()}});
-  claim.alone = true;
+  claim.pool = core::Pool::alone;
   todo.claim = std::make_shared<const core::TaskClaim>(std::move(claim));
   return true;
 }
@@ -383,7 +383,7 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
       todo.release.push_back(std::move(run));
       continue;
     }
-    if (claim.alone) {
+    if (claim.pool == core::Pool::alone) {
       alone_running_ = true;
       if (alone_lanes_.empty() && store_now() < alone_since_ + kAloneBurst)
         alone_lanes_.push_back(claim.lanes.front().lane);
@@ -392,7 +392,7 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
     buffer_.push_back(std::move(run));
   }
   for (const auto& want : claim.lanes)
-    if (!claim.alone && per_lane[want.lane] < want.limit) lanes_.mark_empty(want.lane);
+    if (claim.pool != core::Pool::alone && per_lane[want.lane] < want.limit) lanes_.mark_empty(want.lane);
   for (const auto& [lane, at] : answer.retry_at) lanes_.hold(lane, at);
 }
 
@@ -431,8 +431,8 @@ Instant Worker::poll(Instant now) {
   {
     std::lock_guard lock(mutex_);
     for (const auto& row : *ready) {
-      if (row.alone) mark_alone(row.lane);
-      else lanes_.mark_ready(row.lane);
+      if (row.pool == core::Pool::alone) mark_alone(row.lane);
+      else if (row.pool == core::Pool::tasks) lanes_.mark_ready(row.lane);
     }
   }
   if (!ready->empty()) poke();

@@ -237,7 +237,8 @@ void Writer::add_riders(Line& line) {
   std::map<core::LaneId, std::int32_t> lanes;
   for (const auto& item : line.current) {
     const auto* enqueue = std::get_if<core::TaskEnqueue>(&item->operation);
-    if (enqueue != nullptr && !enqueue->delay && !enqueue->scheduled_at) ++lanes[enqueue->lane];
+    if (enqueue != nullptr && enqueue->kind == Kind::task && !enqueue->delay && !enqueue->scheduled_at)
+      ++lanes[enqueue->lane];
   }
   if (lanes.empty()) return;
   std::vector<Rider> riders = hooks_.ride(lanes);

@@ -29,9 +29,11 @@ namespace semel::store {
 struct Wakes {
   std::vector<core::LaneId> lanes;  // got ready rows
   std::vector<core::LaneId> alone;  // got ready rows that must run alone
+  std::vector<core::LaneId> runs;   // got runs that want a decision
   std::optional<Instant> timer_at;  // earliest timer written
   std::vector<ExecutionId> ended;   // became terminal (or were dropped)
   std::vector<ExecutionId> cancel_requested;
+  std::vector<ExecutionId> mailed;  // owned runs that got mail
 };
 
 struct Batch {
@@ -99,7 +101,7 @@ struct LedgerView {
 
 struct ReadyLane {
   core::LaneId lane{};
-  bool alone = false;
+  core::Pool pool{};
 };
 
 class Store {
@@ -133,7 +135,13 @@ class Store {
                                                        std::int32_t limit) = 0;
   virtual Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) = 0;
   virtual Result<std::optional<core::Session>> session_get(SessionId id) = 0;
-  // Lanes that hold ready rows now, at most one row per (lane, alone).
+  // ---- runs ----
+  virtual Result<std::optional<core::Run>> run_get(ExecutionId run) = 0;
+  // Appends whose events come after number `after`, in order, at most about `limit` bytes of them.
+  virtual Result<std::vector<core::HistoryRow>> history_get(ExecutionId run, std::int32_t after,
+                                                            std::int64_t limit) = 0;
+  virtual Result<std::vector<core::Mail>> mail_list(ExecutionId run) = 0;  // in the order of arrival
+  // Lanes that hold ready rows now, at most one row per (lane, pool).
   virtual Result<std::vector<ReadyLane>> ready_lanes() = 0;
   virtual Result<std::optional<Instant>> next_timer() = 0;
   // Inbox rows without an error, oldest first.

@@ -77,7 +77,7 @@ Line& fields(Line& line, const core::Execution& e) {
       "suspend_reason", e.suspend_reason)("scheduled_at", e.scheduled_at)("started_at", e.started_at)(
       "completed_at", e.completed_at)("cancel_requested_at", e.cancel_requested_at)(
       "lease_expires_at", e.lease_expires_at)("session", e.session)("worker", e.worker)("next", e.next)(
-      "result", e.result)("error", e.error)("progress", e.progress);
+      "result", e.result)("error", e.error)("progress", e.progress)("parent_command", e.parent_command);
 }
 
 Line& fields(Line& line, const core::Payload& p) {
@@ -118,7 +118,7 @@ std::string to_line(const core::Payload& row) {
 }
 
 std::string to_line(const core::ReadyRow& row) {
-  return Line("ready")("lane", row.lane)("alone", row.alone)("priority", row.priority)("due_at", row.due_at)(
+  return Line("ready")("lane", row.lane)("pool", row.pool)("priority", row.priority)("due_at", row.due_at)(
              "execution", row.execution)
       .take();
 }
@@ -177,6 +177,29 @@ std::string to_line(const core::LedgerNote& row) {
   return Line("ledger_note")("tenant", row.tenant)("space", row.space)("key", row.key)("rule", row.rule)("at", row.at)(
              "winner", row.winner)
       .take();
+}
+
+std::string to_line(const core::Run& row) {
+  return Line("run")("execution", row.execution)("events", row.events)("bytes", row.bytes)("state", row.state)(
+             "memo", row.memo)("attributes", row.attributes)
+      .take();
+}
+
+std::string to_line(const core::HistoryRow& row) {
+  return Line("history")("run", row.run)("first", row.first)("count", row.count)("at", row.at)("events", row.events)
+      .take();
+}
+
+std::string to_line(const core::Mail& row) {
+  return Line("mail")("run", row.key.run)("at", row.key.at)("id", row.key.id)("event", row.event).take();
+}
+
+std::string to_line(const core::Watch& row) {
+  return Line("watch")("target", row.target)("run", row.run)("command", row.command).take();
+}
+
+std::string to_line(const core::SignalKey& row) {
+  return Line("signal")("run", row.run)("name", row.name)("dedupe", row.dedupe).take();
 }
 
 std::string to_snapshot(std::vector<std::string> lines) {

@@ -33,6 +33,11 @@ std::string to_line(const core::IdentityKey& id, core::LedgerRule rule, std::int
 std::string to_line(const core::LedgerNote& row);
 
 // The whole snapshot: lines sorted bytewise, each ended by a newline.
+std::string to_line(const core::Run& row);
+std::string to_line(const core::HistoryRow& row);
+std::string to_line(const core::Mail& row);
+std::string to_line(const core::Watch& row);
+std::string to_line(const core::SignalKey& row);
 std::string to_snapshot(std::vector<std::string> lines);
 
 }  // namespace semel::store

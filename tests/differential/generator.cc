@@ -106,7 +106,7 @@ Generator::Held Generator::held() {
 TaskEnqueue Generator::enqueue(Instant now) {
   TaskEnqueue q;
   q.id = ids_.next<ExecutionId>(now);
-  q.kind = chance(8) ? Kind::workflow : Kind::task;
+  q.kind = chance(15) ? Kind::workflow : Kind::task;
   q.lane = q.kind == Kind::workflow ? flows_ : chance(35) ? pick(keyed_) : pick(lanes_);
   q.name = pick(kNames);
   q.args = pick(kArgs);
@@ -143,13 +143,18 @@ TaskClaim Generator::claim(Instant now) {
   q.session = session();
   q.worker = "worker";
   q.lease = std::chrono::milliseconds(1000 + random_.below(30'000));
-  q.alone = chance(20);
+  if (chance(20)) {
+    q.pool = Pool::runs;
+    q.lanes.push_back({flows_, 1 + static_cast<std::int32_t>(random_.below(3)), false});
+    return q;
+  }
+  if (chance(20)) q.pool = Pool::alone;
   std::vector<LaneId> lanes = lanes_;
-  const std::size_t count = q.alone ? 1 : 1 + random_.below(3);
+  const std::size_t count = q.pool == Pool::alone ? 1 : 1 + random_.below(3);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = random_.below(lanes.size());
     const LaneConfig config = oracle_.lane_stats(lanes[at]).value().lane.config;
-    q.lanes.push_back({lanes[at], q.alone ? 1 : 1 + static_cast<std::int32_t>(random_.below(4)),
+    q.lanes.push_back({lanes[at], q.pool == Pool::alone ? 1 : 1 + static_cast<std::int32_t>(random_.below(4)),
                        config.rate_limit || config.concurrency});
     lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(at));
   }
@@ -200,6 +205,106 @@ GroupCreate Generator::group(Instant now) {
   return q;
 }
 
+RunAdvance::Entry Generator::closing(const RunAdvance& op, Instant now) {
+  RunAdvance::Entry entry;
+  entry.event.data = pick(kResults);
+  switch (random_.below(4)) {
+    case 0:
+      entry.event.kind = EventKind::run_completed;
+      break;
+    case 1:
+      entry.event.kind = EventKind::run_failed;
+      break;
+    case 2:
+      entry.event.kind = EventKind::run_cancelled;
+      break;
+    default: {
+      entry.event.kind = EventKind::run_continued;
+      entry.start = enqueue(now);
+      entry.start->kind = Kind::workflow;
+      entry.start->lane = flows_;
+      entry.start->group.reset();
+      entry.start->idempotency_key.reset();
+      entry.start->concurrency_key.reset();
+      const auto view = oracle_.execution_get(kDefaultTenant, op.execution).value();
+      if (view) entry.start->identity = view->execution.identity;
+      entry.start->fingerprint = fingerprint_of(entry.start->name, entry.start->args).value();
+    }
+  }
+  return entry;
+}
+
+RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
+  RunAdvance::Entry entry;
+  entry.event.command = ++last_command_;
+  switch (random_.below(9)) {
+    case 0:
+    case 1:
+    case 2:
+      entry.start = enqueue(now);
+      entry.start->parent = TaskEnqueue::Parent{op.execution, "parent", entry.event.command};
+      entry.event.kind = entry.start->kind == Kind::task ? EventKind::step_scheduled : EventKind::child_started;
+      entry.event.execution = entry.start->id;
+      break;
+    case 3:
+      entry.event.kind = EventKind::timer_started;
+      entry.event.at = now + std::chrono::milliseconds(random_.below(20'000));
+      break;
+    case 4:
+      entry.event.kind = EventKind::step_cancel_requested;
+      entry.event.execution = execution();
+      break;
+    case 5:
+      entry.event.kind = EventKind::signal_sent;
+      entry.event.name = "go";
+      entry.event.id = pick(kIds);
+      break;
+    case 6:
+      entry.event.kind = EventKind::state_set;
+      entry.event.data = pick(kResults);
+      break;
+    default:
+      entry.event.kind = EventKind::local_completed;
+      entry.event.data = pick(kResults);
+  }
+  return entry;
+}
+
+RunAdvance Generator::advance(Instant now) {
+  RunAdvance op;
+  const Held target =
+      runs_.empty() ? held() : runs_[runs_.size() - 1 - random_.below(std::min<std::size_t>(runs_.size(), 4))];
+  op.execution = target.execution;
+  op.version = target.version;
+  if (chance(4)) op.version += chance(50) ? 1 : -1;
+  if (const auto header = oracle_.run_get(op.execution).value()) op.known = header->events;
+  if (chance(4)) op.known -= 1;
+  const std::vector<Mail> mailbox = chance(60) ? oracle_.mail_list(op.execution).value() : std::vector<Mail>{};
+  for (const Mail& mail : mailbox) {
+    if (chance(10)) continue;
+    Event stamp;
+    stamp.issued = static_cast<std::int32_t>(random_.below(5));
+    stamp.at = now;
+    op.entries.push_back({mail.key, stamp, {}});
+  }
+  for (std::uint64_t i = 0, count = random_.below(4); i < count; ++i) op.entries.push_back(command(op, now));
+  if (chance(20)) op.entries.push_back(closing(op, now));
+  op.waits = chance(50);
+  return op;
+}
+
+RunSignal Generator::signal(Instant now) {
+  if (!last_signal_.dedupe.empty() && chance(20)) return last_signal_;
+  RunSignal op;
+  op.identity = pick(kIds);
+  if (chance(20)) op.execution = execution();
+  op.name = chance(50) ? "go" : "stop";
+  if (chance(50)) op.dedupe = pick(kKeys);
+  op.data = pick(kResults);
+  op.mail = ids_.next<MailId>(now);
+  return last_signal_ = op;
+}
+
 LaneEnsure Generator::lane() {
   LaneEnsure q;
   q.queue = chance(40) ? "keyed" : pick(kQueues);
@@ -221,7 +326,7 @@ LeaseForget Generator::forget() {
     const auto id = ExecutionId::parse(line.substr(from, 36));
     if (id) {
       const auto view = oracle_.execution_get(kDefaultTenant, *id).value();
-      if (view && (view->execution.status == Status::claimed || view->execution.status == Status::running)) return q;
+      if (view && view->execution.session) return q;
     }
     const std::size_t comma = line.find(',', from);
     if (comma == std::string::npos) break;
@@ -259,7 +364,9 @@ Operation Generator::draw_sweep(Instant) {
 
 Operation Generator::draw(Instant now) {
   const std::uint64_t dice = random_.below(1000);
-  if (dice < 260) return enqueue(now);
+  if (dice < 170) return enqueue(now);
+  if (dice < 230) return advance(now);
+  if (dice < 260) return signal(now);
   if (dice < 390) return claim(now);
   if (dice < 470) return deliver(now);
   if (dice < 520) {
@@ -426,6 +533,11 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
     if (scans || std::holds_alternative<EnqueueWithin>(one) || std::holds_alternative<LeaseForget>(one)) continue;
     if (const auto* redrive = std::get_if<ExecutionRedrive>(&one); redrive && !id_is_taken(redrive->execution))
       continue;
+    // So does the id of a step: an enqueue behind the advance may take it.
+    if (const auto* advance = std::get_if<RunAdvance>(&one);
+        advance && std::any_of(advance->entries.begin(), advance->entries.end(),
+                               [](const auto& entry) { return entry.start.has_value(); }))
+      continue;
     if (std::holds_alternative<TaskClaim>(one)) {
       if (!sweeps) claims.push_back(std::move(one));
     } else if (const auto* success = std::get_if<TaskComplete>(&one)) {
@@ -445,6 +557,7 @@ void Generator::learn_execution(ExecutionId id) {
 
 void Generator::learn(const Execution& e) {
   learn_execution(e.id);
+  if (e.kind == Kind::workflow) remember(runs_, Held{e.id, e.version});
   if (e.status == Status::claimed || e.status == Status::running) remember(held_, Held{e.id, e.version});
 }
 

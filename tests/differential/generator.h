@@ -59,6 +59,10 @@ class Generator {
   core::TaskDeliver deliver(Instant now);
   core::TaskFail fail();
   core::GroupCreate group(Instant now);
+  core::RunAdvance advance(Instant now);
+  core::RunAdvance::Entry command(const core::RunAdvance& op, Instant now);
+  core::RunAdvance::Entry closing(const core::RunAdvance& op, Instant now);
+  core::RunSignal signal(Instant now);
   core::LaneEnsure lane();
   core::LaneConfig config(const std::string& queue);
   core::LeaseForget forget();
@@ -80,11 +84,14 @@ class Generator {
   std::vector<SessionId> sessions_;
   std::vector<ExecutionId> executions_;  // the most recent ones
   std::vector<Held> held_;
+  std::vector<Held> runs_;
   std::vector<ClaimId> claims_;
   std::vector<core::TaskDeliver> deliveries_;
   std::vector<GroupId> groups_;
   std::vector<core::LedgerNote> notes_;
   ExecutionId sweep_after_;
+  core::RunSignal last_signal_;
+  std::int32_t last_command_ = 0;  // a run gives each number once
   std::set<std::string> left_out_;
   std::deque<core::Operation> script_;
 };

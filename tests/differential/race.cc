@@ -236,7 +236,17 @@ std::vector<std::string> wanted_outcomes() {
           "RetentionSweep changed",
           "KeysExpire changed",
           "InboxFeed not fed",
-          "LedgerAdd done"};
+          "LedgerAdd done",
+          "RunAdvance running",
+          "RunAdvance suspended",
+          "RunAdvance succeeded",
+          "RunAdvance failed",
+          "RunAdvance cancelled",
+          "RunAdvance unread",
+          "RunAdvance LeaseLost",
+          "RunSignal created",
+          "RunSignal existing",
+          "RunSignal ExecutionNotFound"};
 }
 
 }  // namespace semel::differential

@@ -27,7 +27,7 @@ std::string say(const TaskEnqueue& q) {
   return out;
 }
 std::string say(const TaskClaim& q) {
-  std::string out = q.id.to_string() + (q.alone ? " alone" : "");
+  std::string out = q.id.to_string() + (q.pool == Pool::alone ? " alone" : q.pool == Pool::runs ? " runs" : "");
   for (const auto& want : q.lanes)
     out += " lane=" + std::to_string(static_cast<int>(want.lane)) + "x" + std::to_string(want.limit) +
            (want.limited ? " limited" : "");
@@ -60,13 +60,24 @@ std::string say(const BlockedSweep& q) {
   return "lane=" + std::to_string(static_cast<int>(q.lane)) + " limit=" + std::to_string(q.limit);
 }
 std::string say(const RetentionSweep& q) {
-  return "after=" + q.after.to_string() + " limit=" + std::to_string(q.limit) + " min_age=" + std::to_string(q.min_age.count());
+  return "after=" + q.after.to_string() + " limit=" + std::to_string(q.limit) +
+         " min_age=" + std::to_string(q.min_age.count());
 }
 std::string say(const EnqueueWithin& q) {
   std::string out;
   for (const auto& task : q.tasks) out += "[" + say(task) + "]";
   return out;
 }
+std::string say(const RunAdvance& q) {
+  std::string out =
+      q.execution.to_string() + " version=" + std::to_string(q.version) + " known=" + std::to_string(q.known);
+  for (const auto& entry : q.entries) {
+    out += entry.mail ? " [mail " + entry.mail->id.to_string() + "]" : " " + std::string(to_string(entry.event.kind));
+    if (entry.start) out += " (" + say(*entry.start) + ")";
+  }
+  return out + (q.waits ? " waits" : "");
+}
+std::string say(const RunSignal& q) { return "'" + q.identity + "' " + q.name + " '" + q.dedupe + "'"; }
 template <class Other>
 std::string say(const Other&) {
   return {};
@@ -125,6 +136,12 @@ std::string tell(const EnqueueWithinAnswer& a) {
   return out;
 }
 
+std::string tell(const AdvanceAnswer& a) {
+  return std::string(to_string(a.status)) + " events=" + std::to_string(a.events) + (a.unread ? " unread" : "") +
+         (a.existing ? " existing" : "");
+}
+std::string tell(const SignalAnswer& a) { return a.run.to_string() + (a.created ? " created" : " existing"); }
+
 // The word that is counted.
 std::string sort_of(const NoAnswer&) { return "done"; }
 std::string sort_of(const Error& error) {
@@ -156,6 +173,10 @@ std::string sort_of(const SessionAnswer&) { return "until"; }
 std::string sort_of(const SweepAnswer& a) { return a.changed > 0 ? "changed" : "nothing"; }
 std::string sort_of(const InboxAnswer& a) { return a.fed ? "fed" : "not fed"; }
 std::string sort_of(const EnqueueWithinAnswer&) { return "committed"; }
+std::string sort_of(const AdvanceAnswer& a) {
+  return a.unread ? "unread" : a.existing ? "existing" : std::string(to_string(a.status));
+}
+std::string sort_of(const SignalAnswer& a) { return a.created ? "created" : "existing"; }
 
 }  // namespace
 
@@ -165,8 +186,8 @@ const std::vector<std::string>& operation_kinds() {
       "TaskRelease",    "ExecutionCancel", "ExecutionRedrive", "ExecutionDiscard", "TenantEnsure", "LaneEnsure",
       "KeyRelease",     "GroupCreate",     "SessionOpen",      "SessionRenew",     "SessionClose", "LeaseForget",
       "SessionsExpire", "TimersFire",      "BlockedSweep",     "RetentionSweep",   "KeysExpire",   "InboxFeed",
-      "EnqueueWithin",  "LedgerAdd"};
-  static_assert(std::variant_size_v<core::Operation> == 26, "name the new operation here");
+      "EnqueueWithin",  "LedgerAdd",       "RunAdvance",       "RunSignal"};
+  static_assert(std::variant_size_v<core::Operation> == 28, "name the new operation here");
   return kinds;
 }
 

@@ -95,12 +95,12 @@ class Probe {
         "32), 'hex'), $3::bigint, $3::bigint, 0, '', convert_to(a, 'UTF8') from unnest($1::text[], $2::uuid[], "
         "$4::text[]) u(k, t, a)");
     db_.prepare("ready",
-                "insert into ready (lane, alone, priority, due_at, execution) select 1, 0, 100, $2::bigint, t from "
+                "insert into ready (lane, pool, priority, due_at, execution) select 1, 0, 100, $2::bigint, t from "
                 "unnest($1::uuid[]) t");
     db_.prepare(
         "take",
         "with gone as (delete from ready where ctid = any (array(select r.ctid from ready r where r.lane = 1 and "
-        "r.alone = 0 order by r.lane, r.alone, r.priority, r.due_at, r.execution limit $1::integer for update skip "
+        "r.pool = 0 order by r.lane, r.pool, r.priority, r.due_at, r.execution limit $1::integer for update skip "
         "locked)) returning execution) update execution e set status = 1, version = 2, attempt = 1, "
         "started_at = $2::bigint, lease_expires_at = $2::bigint, worker = 'probe' where e.id = any (array(select "
         "execution from gone)) and e.status = 0 returning e.*");

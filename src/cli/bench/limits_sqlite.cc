@@ -78,9 +78,9 @@ class Probe {
     take_ = db_.prepare(
         "SELECT e.*, p.* FROM ready r CROSS JOIN execution e ON e.id = r.execution CROSS JOIN payload p ON p.execution "
         "= "
-        "r.execution WHERE r.lane = 1 AND r.alone = 0 ORDER BY r.priority, r.due_at, r.execution LIMIT ?1");
+        "r.execution WHERE r.lane = 1 AND r.pool = 0 ORDER BY r.priority, r.due_at, r.execution LIMIT ?1");
     remove_ = db_.prepare(
-        "DELETE FROM ready WHERE lane = 1 AND alone = 0 AND priority = 100 AND due_at = ?2 AND execution = ?1");
+        "DELETE FROM ready WHERE lane = 1 AND pool = 0 AND priority = 100 AND due_at = ?2 AND execution = ?1");
     claim_ = db_.prepare(
         "UPDATE execution SET status = 1, version = 2, attempt = 1, started_at = ?2, lease_expires_at = ?2, "
         "worker = 'probe' WHERE id = ?1 AND version = 1");

@@ -185,10 +185,7 @@ Result<int> purge(Session& session, const Args&) {
   std::string body;
   base::JsonWriter json(body);
   json.begin_object().field("deleted_count", deleted).field("looked_at_count", looked_at).end_object();
-  session.print(body, [&] {
-    return std::to_string(deleted) + " of " + std::to_string(looked_at) +
-           " executions were past their retention and are gone\n";
-  });
+  session.print(body, [&] { return std::to_string(deleted) + " executions were past their retention and are gone\n"; });
   return kDone;
 }
 

@@ -127,7 +127,7 @@ class Run {
   }
 
   Take take(const TaskClaim& claim, core::LaneId lane, std::int32_t limit, std::uint32_t set_flags) const {
-    return {lane, claim.alone, limit, set_flags, claim.session, &claim.worker, add_saturated(batch_.now, claim.lease)};
+    return {lane, claim.pool, limit, set_flags, claim.session, &claim.worker, add_saturated(batch_.now, claim.lease)};
   }
 
   // Every claim of the batch is answered here: what the blind takes brought, in the order of the claims.
@@ -173,7 +173,7 @@ class Run {
       for (const auto& [index, id] : fresh_)
         if (index < i) before.insert(id);
       for (const auto& want : claim.lanes) {
-        if (want.limited || claim.alone || before.empty()) continue;
+        if (want.limited || claim.pool == core::Pool::alone || before.empty()) continue;
         const auto has = std::count_if(result.tasks.begin(), result.tasks.end(),
                                        [&](const auto& task) { return task.execution.lane == want.lane; });
         std::vector<core::ClaimedTask> taken;
@@ -302,8 +302,10 @@ class Run {
       if (auto it = rows_.lane_names.find(name); it != rows_.lane_names.end()) ++created;
     return changed(rows_.identities) + changed(rows_.executions) + changed(rows_.payloads) + changed(rows_.lanes) +
            changed(rows_.key_slots) + changed(rows_.groups) + changed(rows_.sessions) + changed(rows_.leases) +
-           changed(rows_.attention) + changed(rows_.inbox) + moved(rows_.ready) + moved(rows_.blocked) +
-           moved(rows_.timers) + static_cast<std::int32_t>(rows_.ledger.size() + rows_.tenant_names.size()) + created +
+           changed(rows_.attention) + changed(rows_.inbox) + changed(rows_.runs) + changed(rows_.mail) +
+           changed(rows_.signals) + moved(rows_.watches) + static_cast<std::int32_t>(rows_.history.size()) +
+           moved(rows_.ready) + moved(rows_.blocked) + moved(rows_.timers) +
+           static_cast<std::int32_t>(rows_.ledger.size() + rows_.tenant_names.size()) + created +
            (rows_.prune_batch_marks ? 1 : 0);
   }
 
@@ -329,7 +331,7 @@ class Run {
 Wakes wakes_of(const RowCache& rows) {
   Wakes wakes;
   for (const auto& [row, presence] : rows.ready.all()) {
-    auto& lanes = row.alone ? wakes.alone : wakes.lanes;
+    auto& lanes = row.pool == core::Pool::alone ? wakes.alone : row.pool == core::Pool::runs ? wakes.runs : wakes.lanes;
     if (presence == core::Presence::added && (lanes.empty() || lanes.back() != row.lane)) lanes.push_back(row.lane);
   }
   for (const auto& [row, presence] : rows.timers.all())
@@ -339,6 +341,7 @@ Wakes wakes_of(const RowCache& rows) {
     }
   wakes.ended = rows.ended;
   wakes.cancel_requested = rows.cancel_requested;
+  wakes.mailed = rows.mailed;
   return wakes;
 }
 

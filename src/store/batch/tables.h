@@ -1,7 +1,7 @@
 // The mechanism below the three-phase batch: what SQLite and PostgreSQL each do with their own statements.
 //
-// One transaction: begin, attempt (blind set-based writes), read (locking, set-based, as often as core needs more rows),
-// write (grouped guarded writes), commit. Only mechanism here: who won the key, did the version match. No rules.
+// One transaction: begin, attempt (blind set-based writes), read (locking, set-based, as often as core needs more
+// rows), write (grouped guarded writes), commit. Only mechanism here: who won the key, did the version match. No rules.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@ struct PlainSuccess {
 };
 
 // Moves up to `limit` ready rows of one lane into a claim: ready row deleted; execution claimed with version+1,
-// attempt+1, flags |= set_flags, last_end kept, started_at = now (the start of the latest attempt), lease_expires_at, session, worker, kNoHandler cleared.
+// attempt+1, flags |= set_flags, last_end kept, started_at = now (the start of the latest attempt), lease_expires_at,
+// session, worker, kNoHandler cleared.
 struct Take {
   core::LaneId lane{};
-  bool alone = false;
+  core::Pool pool{};
   std::int32_t limit = 0;
   std::uint32_t set_flags = 0;
   SessionId session;
@@ -42,9 +43,9 @@ struct Attempt {
 };
 
 struct Attempted {
-  std::vector<char> identity_won;                          // one per identity
-  std::vector<char> success_applied;                       // one per success
-  std::vector<std::vector<core::ClaimedTask>> taken;       // one per take, in claim order, rows as they are now
+  std::vector<char> identity_won;                     // one per identity
+  std::vector<char> success_applied;                  // one per success
+  std::vector<std::vector<core::ClaimedTask>> taken;  // one per take, in claim order, rows as they are now
 };
 
 // Raised by a backend inside a batch; the executor turns it into Applied. `kind` is never committed.

@@ -141,7 +141,7 @@ TEST_P(Claims, AWorkerThatLostItsLeaseChangesNothing) {
   advance(6s);
   run(core::SessionsExpire{});
   auto alone = claim_request(lane_);
-  alone.alone = true;
+  alone.pool = core::Pool::alone;
   const Execution current = rows_of(run(alone)).at(0);
   ASSERT_EQ(current.id, id);
   const std::string before = snapshot();
@@ -281,7 +281,7 @@ TEST_P(Claims, APoisonTaskIsClaimedAloneAndEndsAfterItsAttempts) {
     EXPECT_TRUE(claim(from, 5).empty()) << "both are claimed by themselves now";
     session_ = open_session("doomed again", 10s);
     auto alone = claim_request(from);
-    alone.alone = true;
+    alone.pool = core::Pool::alone;
     EXPECT_EQ(rows_of(run(alone)).at(0).id, bad);
     advance(31s);
     run(core::SessionsExpire{});
@@ -290,7 +290,7 @@ TEST_P(Claims, APoisonTaskIsClaimedAloneAndEndsAfterItsAttempts) {
     EXPECT_EQ(row(good).status, Status::queued);
     session_ = open_session("worker-1");
     alone = claim_request(from);
-    alone.alone = true;
+    alone.pool = core::Pool::alone;
     const Execution held = rows_of(run(alone)).at(0);
     EXPECT_EQ(held.id, good);
     finish(held);

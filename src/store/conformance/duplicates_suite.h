@@ -15,9 +15,6 @@ class Duplicates : public StoreTest {
     std::optional<ExecutionId> found;
   };
 
-  // `suspended` is written by workflow decisions, which this port does not carry yet.
-  static bool reachable(const core::DuplicateCell& cell) { return cell.found != Status::suspended; }
-
   // One lane per status, so that claims pick exactly the executions that need them.
   LaneId lane_for(const core::DuplicateCell& cell) {
     if (!cell.found) return lane_;
@@ -42,7 +39,7 @@ class Duplicates : public StoreTest {
     std::map<Status, LaneId> lanes;
     std::vector<Operation> enqueues;
     for (const auto& cell : core::expand_duplicate_matrix()) {
-      if (cell.kind != kind || !reachable(cell)) continue;
+      if (cell.kind != kind) continue;
       Case one{cell, prefix + std::to_string(cases.size()), task(), {}};
       if (cell.found && !lanes.contains(*cell.found)) lanes[*cell.found] = lane_for(cell);
       if (cell.found) {
@@ -89,11 +86,23 @@ class Duplicates : public StoreTest {
     }
     auto request = claim_request(lane, 1000);
     request.lease = 24h;
-    for (const Execution& held : rows_of(run(request))) {
+    for (const Execution& held : rows_of(run(request))) {  // tasks
       if (status != Status::claimed) second.emplace_back(heartbeat(held));
       if (status == Status::succeeded) third.emplace_back(completion(held));
       if (status == Status::failed) third.emplace_back(failure(held, /*retryable=*/false));
       if (status == Status::dead_lettered) third.emplace_back(failure(held));
+    }
+    request = claim_request(lane, 1000);
+    request.lease = 24h;
+    request.pool = core::Pool::runs;
+    for (const Execution& held : rows_of(run(request))) {
+      core::RunAdvance op = advance_of(held);
+      op.waits = status == Status::suspended;
+      if (status == Status::succeeded)
+        op.entries.push_back({{}, event(core::EventKind::run_completed, 0, R"({"ok":true})"), {}});
+      if (status == Status::failed || status == Status::dead_lettered)
+        op.entries.push_back({{}, event(core::EventKind::run_failed, 0, kError), {}});
+      third.emplace_back(op);
     }
     apply_all(std::move(second));
     apply_all(std::move(third));

@@ -225,6 +225,32 @@ class StoreTest : public ::testing::TestWithParam<Backend> {
     const auto found = store_->execution_find(core::kDefaultTenant, space, id).value();
     return found ? std::optional(found->execution.id) : std::nullopt;
   }
+  // ---- runs ----
+  Execution claim_run(LaneId from) {
+    core::TaskClaim request = claim_request(from);
+    request.pool = core::Pool::runs;
+    auto rows = rows_of(run(request));
+    EXPECT_EQ(rows.size(), 1u);
+    return rows.empty() ? Execution{} : rows[0];
+  }
+  // What the owner adds: events of its own.
+  core::RunAdvance advance_of(const Execution& held, std::vector<core::Event> events = {}) {
+    core::RunAdvance out;
+    out.execution = held.id;
+    out.version = held.version;
+    const auto header = store_->run_get(held.id).value();
+    out.known = header ? header->events : 0;
+    for (auto& event : events) out.entries.push_back({{}, std::move(event), {}});
+    return out;
+  }
+  static core::Event event(core::EventKind kind, std::int32_t command = 0, std::string data = "") {
+    core::Event out;
+    out.kind = kind;
+    out.command = command;
+    out.data = std::move(data);
+    return out;
+  }
+
   // An execution that ended with `status`, made the ordinary way.
   ExecutionId ended(Task request, Status status);
 
@@ -252,8 +278,15 @@ inline ExecutionId StoreTest::ended(Task request, Status status) {
   } else {
     core::TaskDeliver deliver = delivery("");
     deliver.execution = id;
-    if (request.kind == Kind::task) run(deliver);
-    else claim(from, 1);
+    if (request.kind == Kind::workflow) {
+      const Execution held = claim_run(from);
+      const bool ok = status == Status::succeeded;
+      run(advance_of(held, {event(ok ? core::EventKind::run_completed : core::EventKind::run_failed, 0,
+                                  ok ? R"({"ok":true})" : kError)}));
+      EXPECT_EQ(row(id).status, status);
+      return id;
+    }
+    run(deliver);
     const Execution held = row(id);
     run(heartbeat(held));
     if (status == Status::succeeded) finish(held);

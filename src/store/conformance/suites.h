@@ -8,6 +8,7 @@
 #include "store/conformance/ends_suite.h"
 #include "store/conformance/keys_suite.h"
 #include "store/conformance/limits_suite.h"
+#include "store/conformance/runs_suite.h"
 
 #define SEMEL_SUITE(suite, backends) INSTANTIATE_TEST_SUITE_P(Store, suite, ::testing::ValuesIn(backends), backend_name)
 #define SEMEL_CONFORMANCE(backends)  \
@@ -18,4 +19,5 @@
   SEMEL_SUITE(Groups, backends);     \
   SEMEL_SUITE(Keys, backends);       \
   SEMEL_SUITE(Ledger, backends);     \
-  SEMEL_SUITE(Limits, backends)
+  SEMEL_SUITE(Limits, backends);     \
+  SEMEL_SUITE(Runs, backends)

@@ -72,13 +72,14 @@ ClaimedTask Model::view(const Execution& e) const { return {e, t_.payloads.at(e.
 void Model::claim_row(Execution& e, const TaskClaim& q, bool counted) {
   ++effects_.changes;
   t_.ready.erase(ready_row(e));
-  e.status = Status::claimed;
+  const bool run = e.kind == Kind::workflow;
+  e.status = run ? Status::running : Status::claimed;
   e.version += 1;
-  e.attempt += 1;
+  e.attempt = run ? 1 : e.attempt + 1;
   e.session = q.session;
   e.worker = q.worker;
   e.lease_expires_at = add_saturated(now_, q.lease);
-  e.started_at = now_;
+  if (!run || !e.started_at) e.started_at = now_;
   e.flags &= ~core::kNoHandler;
   if (counted) e.flags |= core::kCountedInLane;
   if (e.attempt_timeout > Duration{0})
@@ -106,8 +107,8 @@ core::Answer Model::run(const TaskClaim& q) {
     if (want.limited) granted = grant(lane, want.limit);
     std::int32_t taken = 0;
     for (; taken < granted.count; ++taken) {
-      const auto first = t_.ready.lower_bound({want.lane, q.alone, INT32_MIN, Instant::min(), {}});
-      if (first == t_.ready.end() || first->lane != want.lane || first->alone != q.alone) break;
+      const auto first = t_.ready.lower_bound({want.lane, q.pool, INT32_MIN, Instant::min(), {}});
+      if (first == t_.ready.end() || first->lane != want.lane || first->pool != q.pool) break;
       Execution& e = t_.executions.at(first->execution);
       claim_row(e, q, want.limited && lane.config.concurrency);
       answer.tasks.push_back(view(e));
@@ -120,7 +121,10 @@ core::Answer Model::run(const TaskClaim& q) {
 }
 
 Execution* Model::find_job(const TaskDeliver& q) {
-  if (q.execution) return find_execution(q.tenant, *q.execution);
+  if (q.execution) {
+    Execution* e = find_execution(q.tenant, *q.execution);
+    return e && e->kind == Kind::task ? e : nullptr;
+  }
   const core::Identity* row = find_row(t_.identities, core::IdentityKey{q.tenant, core::Space::task, q.identity});
   return row ? find_row(t_.executions, row->target) : nullptr;
 }

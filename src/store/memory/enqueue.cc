@@ -71,11 +71,21 @@ Execution new_row(const TaskEnqueue& q, Instant now) {
   else if (q.delay) at = add_saturated(now, *q.delay);
   e.scheduled_at = std::max(now, at);
   if (q.timeout) e.timeout_at = add_saturated(now, *q.timeout);
-  if (q.timeout || q.attempt_timeout > Duration{0}) e.flags |= core::kHasTimer;
+  if (q.kind == Kind::workflow) {
+    e.attempt_timeout = Duration{0};
+    e.concurrency_key.reset();
+  }
+  if (q.timeout || e.attempt_timeout > Duration{0}) e.flags |= core::kHasTimer;
   if (q.idempotency_key) e.flags |= core::kHasKey;
   if (q.group) e.flags |= core::kHasGroup;
   if (q.drop_at_end) e.flags |= core::kDropAtEnd;
   if (!q.policy.empty()) e.flags |= core::kHasPolicy;
+  if (q.parent) {
+    e.flags |= core::kHasParent;
+    e.parent_run = q.parent->run;
+    e.parent_workflow_id = q.parent->workflow_id;
+    e.parent_command = q.parent->command;
+  }
   return e;
 }
 
@@ -150,6 +160,7 @@ core::Answer Model::create(const TaskEnqueue& q, const Execution* previous) {
   if (previous && !is_terminal(previous->status)) {
     Execution& live = t_.executions.at(previous->id);
     live.close_reason = core::CloseReason::terminated;
+    close_from_outside(live, core::EventKind::run_terminated);
     end(live, Status::cancelled, core::AttemptEnd::cancelled);
   }
   Identity fresh;
@@ -161,6 +172,7 @@ core::Answer Model::create(const TaskEnqueue& q, const Execution* previous) {
   if (q.group) t_.groups.at(*q.group).joined += 1;
   if (row.timeout_at) put_timer({*row.timeout_at, core::TimerKind::timeout, row.id, 0});
   t_.payloads[q.id] = {q.id, q.encoding, q.args, q.policy};
+  if (q.kind == Kind::workflow) start_run(row, q.memo, q.attributes);
   enters(t_.executions[q.id] = row);
   return EnqueueAnswer{q.id, Status::queued, true, {}, {}, false};
 }

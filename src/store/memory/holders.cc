@@ -89,6 +89,7 @@ core::Answer Model::answer_stranger(const Execution& e, Standing standing) {
 core::Answer Model::run(const core::TaskHeartbeat& q) {
   Execution* e = find_row(t_.executions, q.execution);
   if (!e) return not_found();
+  if (e->kind == Kind::workflow) return make_error(ErrorCode::InvalidTransition, "a workflow is advanced");
   if (standing(*e, q) != Standing::holder) return answer_stranger(*e, Standing::lost);
   ++effects_.changes;
   e->status = Status::running;
@@ -100,6 +101,7 @@ core::Answer Model::run(const core::TaskHeartbeat& q) {
 core::Answer Model::run(const core::TaskComplete& q) {
   Execution* e = find_row(t_.executions, q.execution);
   if (!e) return not_found();
+  if (e->kind == Kind::workflow) return make_error(ErrorCode::InvalidTransition, "a workflow is advanced");
   if (const Standing s = standing(*e, q); s != Standing::holder) return answer_stranger(*e, s);
   e->result = q.result;
   e->error.reset();
@@ -109,6 +111,7 @@ core::Answer Model::run(const core::TaskComplete& q) {
 core::Answer Model::run(const core::TaskFail& q) {
   Execution* e = find_row(t_.executions, q.execution);
   if (!e) return not_found();
+  if (e->kind == Kind::workflow) return make_error(ErrorCode::InvalidTransition, "a workflow is advanced");
   if (const Standing s = standing(*e, q); s != Standing::holder) return answer_stranger(*e, s);
   if (q.cancelled && e->cancel_requested_at) {
     e->error = q.error;
@@ -122,7 +125,7 @@ core::Answer Model::run(const core::TaskRelease& q) {
   Execution* e = find_row(t_.executions, q.execution);
   if (!e) return not_found();
   if (const Standing s = standing(*e, q); s != Standing::holder) return answer_stranger(*e, s);
-  e->attempt -= 1;
+  if (e->kind == Kind::task) e->attempt -= 1;
   if (q.no_handler) e->flags |= core::kNoHandler;
   return end_answer(requeue(*e, AttemptEnd::released, add_saturated(now_, q.delay)), false);
 }

@@ -98,17 +98,25 @@ core::Answer Model::run(const core::TimersFire& q) {
     due.push_back(row);
   }
   for (const core::TimerRow& row : due) {
-    const core::TimerRow* present = t_.timers.find(row.execution, row.kind);
+    const core::TimerRow* present = t_.timers.find(row.execution, row.kind, row.version);
     if (!present || *present != row) continue;  // an earlier one ended the execution
     ++answer.looked_at;
-    t_.timers.remove(row.execution, row.kind);
+    t_.timers.remove(row.execution, row.kind, row.version);
     ++effects_.changes;
     Execution* e = find_row(t_.executions, row.execution);
     if (!e || is_terminal(e->status)) continue;
-    if (row.kind == TimerKind::due && e->status == Status::queued && e->scheduled_at == row.due_at) {
+    const bool given_back = e->kind == Kind::workflow && e->status == Status::running && !e->session;
+    if (row.kind == TimerKind::run) {
+      core::Event fired;
+      fired.kind = core::EventKind::timer_fired;
+      fired.command = row.version;
+      send_mail(e->id, fired, mail_number(row.version));
+    } else if (row.kind == TimerKind::due && (e->status == Status::queued || given_back) &&
+               e->scheduled_at == row.due_at) {
       enters(*e);
     } else if (row.kind == TimerKind::timeout) {
       e->error = std::string(core::kTimedOutError);
+      close_from_outside(*e, core::EventKind::run_timed_out);
       end(*e, Status::timed_out, AttemptEnd::timed_out);
     } else if (row.kind == TimerKind::attempt_timeout && is_held(*e) && e->version == row.version) {
       fail_attempt(*e, {"AttemptTimeout",
@@ -184,13 +192,15 @@ void Model::remove_retained(ExecutionId id) {
   }
   t_.attention.erase(id);
   t_.payloads.erase(id);
+  forget_run(id);
   t_.executions.erase(id);
 }
 
 core::Answer Model::run(const core::RetentionSweep& q) {
   SweepAnswer answer;
   answer.next_after = q.after;
-  const ExecutionId before = base::uuidv7_lower_bound<ExecutionId>(std::max(Instant{}, add_saturated(now_, -q.min_age)));
+  const ExecutionId before =
+      base::uuidv7_lower_bound<ExecutionId>(std::max(Instant{}, add_saturated(now_, -q.min_age)));
   for (auto it = t_.executions.upper_bound(q.after); it != t_.executions.end() && it->first < before;) {
     if (answer.looked_at >= q.limit) break;
     const ExecutionId id = it->first;

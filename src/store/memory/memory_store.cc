@@ -22,7 +22,7 @@ Applied MemoryStore::apply(Batch& batch) {
     }
     if (drops_marks)
       std::erase_if(marks_, [&](const auto& entry) { return entry.second.at < batch.now - std::chrono::hours(1); });
-    for (auto* lanes : {&effects.wakes.lanes, &effects.wakes.alone}) {
+    for (auto* lanes : {&effects.wakes.lanes, &effects.wakes.alone, &effects.wakes.runs}) {
       std::sort(lanes->begin(), lanes->end());
       lanes->erase(std::unique(lanes->begin(), lanes->end()), lanes->end());
     }
@@ -62,6 +62,11 @@ Result<std::string> MemoryStore::snapshot() {
   add(tables_.sessions);
   add(tables_.leases);
   add(tables_.groups);
+  add(tables_.runs);
+  add(tables_.history);
+  add(tables_.mail);
+  for (const auto& row : tables_.watches) lines.push_back(to_line(row));
+  for (const auto& row : tables_.signals) lines.push_back(to_line(row));
   add(tables_.attention);
   for (const auto& [id, entry] : tables_.ledger) {
     for (const auto& [rule, count] : entry.counts) lines.push_back(to_line(id, rule, count));

@@ -37,6 +37,9 @@ class Model {
   Answer run(const core::TaskComplete& q);
   Answer run(const core::TaskFail& q);
   Answer run(const core::TaskRelease& q);
+  // ---- runs ----
+  Answer run(const core::RunAdvance& q);
+  Answer run(const core::RunSignal& q);
   // ---- operators ----
   Answer run(const core::ExecutionCancel& q);
   Answer run(const core::ExecutionRedrive& q);
@@ -117,6 +120,20 @@ class Model {
   Standing standing(const Execution& e, const core::TaskHeartbeat& q) const;
   // The answer for everybody but the holder.
   Answer answer_stranger(const Execution& e, Standing standing);
+
+  // ---- runs (rules.md, "Runs") ----
+  void start_run(const Execution& e, const std::string& memo, const std::string& attributes);
+  void record(ExecutionId run, const std::vector<core::Event>& events);
+  void close_from_outside(const Execution& e, core::EventKind kind);
+  void send_mail(ExecutionId run, core::Event input, MailId id);
+  void tell_outcome(const Execution& ended);
+  Execution give_up(Execution& run, core::AttemptEnd how, Instant at);
+  bool has_mail(ExecutionId run) const;
+  void forget_run(ExecutionId run);
+  Answer refuse_advance(const core::RunAdvance& q, const Execution* e);
+  void carry_out(ExecutionId run, const core::RunAdvance::Entry& entry);
+  void start_for(ExecutionId run, const core::RunAdvance::Entry& entry);
+  Execution close_run(Execution& e, const core::RunAdvance::Entry& entry);
 
   Execution* find_execution(core::TenantId tenant, ExecutionId id);
   void note(const Execution& winner, core::LedgerRule rule);

@@ -17,7 +17,11 @@ core::Answer Model::apply(const core::Operation& operation) {
 void Model::put_ready(const Execution& e) {
   const core::ReadyRow row = ready_row(e);
   t_.ready.insert(row);
-  (row.alone ? effects_.wakes.alone : effects_.wakes.lanes).push_back(e.lane);
+  auto& wakes = effects_.wakes;
+  (row.pool == core::Pool::alone  ? wakes.alone
+   : row.pool == core::Pool::runs ? wakes.runs
+                                  : wakes.lanes)
+      .push_back(e.lane);
 }
 
 void Model::put_timer(const core::TimerRow& row) {
@@ -75,6 +79,7 @@ void Model::leaves(Execution& e) {
 }
 
 Execution Model::requeue(Execution& e, AttemptEnd how, Instant at) {
+  if (e.kind == Kind::workflow) return give_up(e, how, at);
   if (e.cancel_requested_at) return end(e, Status::cancelled, how);
   leaves(e);
   e.status = Status::queued;
@@ -107,6 +112,7 @@ Execution Model::end(Execution& e, Status status, AttemptEnd how) {
   if (status == Status::failed || status == Status::timed_out || status == Status::dead_lettered)
     t_.attention[e.id] = {e.id, e.tenant, e.lane, status, now_, {}, {}};
   effects_.wakes.ended.push_back(e.id);
+  tell_outcome(e);
   if (e.group) count_in_group(e);
   Execution recorded = e;
   if ((e.flags & core::kDropAtEnd) && status != Status::dead_lettered) drop(recorded);
@@ -148,6 +154,7 @@ void Model::drop(const Execution& e) {
   }
   t_.attention.erase(e.id);
   t_.payloads.erase(e.id);
+  forget_run(e.id);
   t_.executions.erase(e.id);
 }
 
@@ -156,6 +163,7 @@ Status Model::spent_status(const Execution& e) const {
 }
 
 Execution Model::lose_lease(Execution& e) {
+  if (e.kind == Kind::workflow) return give_up(e, AttemptEnd::lease_lost, now_);
   e.error = std::string(core::kLeaseLostError);
   if (e.cancel_requested_at) return end(e, Status::cancelled, AttemptEnd::lease_lost);
   if (e.attempt >= e.max_attempts) return end(e, spent_status(e), AttemptEnd::lease_lost);

@@ -42,6 +42,23 @@ core::Answer Model::run(const core::ExecutionCancel& q) {
   Execution* e = find_execution(q.tenant, q.execution);
   if (!e) return not_found();
   if (is_terminal(e->status)) return core::CancelAnswer{e->status, false};
+  if (q.terminate && e->kind == Kind::task) return make_error(ErrorCode::InvalidArgument, "a task is cancelled");
+  if (e->kind == Kind::workflow) {
+    if (q.terminate || e->status == Status::queued || e->suspend_reason != core::SuspendReason::none) {
+      if (q.terminate) e->close_reason = core::CloseReason::terminated;
+      close_from_outside(*e, q.terminate ? core::EventKind::run_terminated : core::EventKind::run_cancelled);
+      end(*e, Status::cancelled, core::AttemptEnd::cancelled);
+      return core::CancelAnswer{Status::cancelled, false};
+    }
+    if (!e->cancel_requested_at) {
+      ++effects_.changes;
+      e->cancel_requested_at = now_;
+      core::Event asked;
+      asked.kind = core::EventKind::cancel_requested;
+      send_mail(e->id, asked, {});
+    }
+    return core::CancelAnswer{e->status, true};
+  }
   if (e->status == Status::queued || e->status == Status::suspended) {
     end(*e, Status::cancelled, core::AttemptEnd::cancelled);
     return core::CancelAnswer{Status::cancelled, false};
@@ -90,6 +107,8 @@ core::Answer Model::run(const core::ExecutionRedrive& q) {
   core::Payload payload = t_.payloads.at(e->id);
   payload.execution = row.id;
   t_.payloads[row.id] = std::move(payload);
+  if (const core::Run* old = find_row(t_.runs, e->id))
+    start_run(row, std::string(old->memo), std::string(old->attributes));
   enters(t_.executions[row.id] = row);
   return core::RedriveAnswer{q.successor, true};
 }

@@ -127,13 +127,40 @@ Result<std::optional<core::Session>> MemoryStore::session_get(SessionId id) {
   return row ? std::optional(*row) : std::nullopt;
 }
 
+Result<std::optional<core::Run>> MemoryStore::run_get(ExecutionId run) {
+  const std::lock_guard lock(mutex_);
+  const core::Run* row = find_row(tables_.runs, run);
+  return row ? std::optional(*row) : std::nullopt;
+}
+
+Result<std::vector<core::HistoryRow>> MemoryStore::history_get(ExecutionId run, std::int32_t after,
+                                                               std::int64_t limit) {
+  const std::lock_guard lock(mutex_);
+  std::vector<core::HistoryRow> out;
+  std::int64_t bytes = 0;
+  for (const auto& [key, row] : tables_.history) {
+    if (key.first != run || row.first + row.count <= after + 1 || bytes >= limit) continue;
+    out.push_back(row);
+    bytes += static_cast<std::int64_t>(row.events.size());
+  }
+  return out;
+}
+
+Result<std::vector<core::Mail>> MemoryStore::mail_list(ExecutionId run) {
+  const std::lock_guard lock(mutex_);
+  std::vector<core::Mail> out;
+  for (const auto& [key, row] : tables_.mail)
+    if (key.run == run) out.push_back(row);
+  return out;
+}
+
 Result<std::vector<ReadyLane>> MemoryStore::ready_lanes() {
   const std::lock_guard lock(mutex_);
   std::vector<ReadyLane> out;
   for (auto it = tables_.ready.begin(); it != tables_.ready.end();) {
-    out.push_back({it->lane, it->alone});
-    it = tables_.ready.lower_bound({it->lane, it->alone, INT32_MAX, Instant::max(), {}});
-    if (it != tables_.ready.end() && it->lane == out.back().lane && it->alone == out.back().alone) ++it;
+    out.push_back({it->lane, it->pool});
+    it = tables_.ready.lower_bound({it->lane, it->pool, INT32_MAX, Instant::max(), {}});
+    if (it != tables_.ready.end() && it->lane == out.back().lane && it->pool == out.back().pool) ++it;
   }
   return out;
 }

@@ -7,35 +7,41 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/rows.h"
 
 namespace semel::store::memory {
 
-// Timers in the order they fire. An execution has at most one of each kind, so they are also found by execution.
+// Timers in the order they fire. An execution has at most one of each kind, a run one of kind `run` for each command,
+// so they are also found by execution.
 class TimerTable {
  public:
   void add(const core::TimerRow& row) {
-    remove(row.execution, row.kind);
+    remove(row.execution, row.kind, row.version);
     rows_.insert(row);
-    by_execution_[{row.execution, row.kind}] = row;
+    by_execution_[name(row.execution, row.kind, row.version)] = row;
   }
-  void remove(ExecutionId execution, core::TimerKind kind) {
-    const auto it = by_execution_.find({execution, kind});
+  void remove(ExecutionId execution, core::TimerKind kind, std::int32_t command = 0) {
+    const auto it = by_execution_.find(name(execution, kind, command));
     if (it == by_execution_.end()) return;
     rows_.erase(it->second);
     by_execution_.erase(it);
   }
-  const core::TimerRow* find(ExecutionId execution, core::TimerKind kind) const {
-    const auto it = by_execution_.find({execution, kind});
+  const core::TimerRow* find(ExecutionId execution, core::TimerKind kind, std::int32_t command = 0) const {
+    const auto it = by_execution_.find(name(execution, kind, command));
     return it == by_execution_.end() ? nullptr : &it->second;
   }
   const std::set<core::TimerRow>& all() const { return rows_; }
 
  private:
+  using Name = std::tuple<ExecutionId, core::TimerKind, std::int32_t>;
+  static Name name(ExecutionId execution, core::TimerKind kind, std::int32_t command) {
+    return {execution, kind, kind == core::TimerKind::run ? command : 0};
+  }
   std::set<core::TimerRow> rows_;
-  std::map<std::pair<ExecutionId, core::TimerKind>, core::TimerRow> by_execution_;
+  std::map<Name, core::TimerRow> by_execution_;
 };
 
 struct LedgerEntry {
@@ -60,6 +66,11 @@ struct Tables {
   std::map<GroupId, core::Group> groups;
   std::map<ExecutionId, core::Attention> attention;
   std::map<core::IdentityKey, LedgerEntry> ledger;
+  std::map<ExecutionId, core::Run> runs;
+  std::map<std::pair<ExecutionId, std::int32_t>, core::HistoryRow> history;
+  std::map<core::MailKey, core::Mail> mail;
+  std::set<core::Watch> watches;
+  std::set<core::SignalKey> signals;
 };
 
 // The row, or null.
@@ -70,7 +81,9 @@ auto find_row(Map& map, const Key& key) -> decltype(&map.begin()->second) {
 }
 
 inline core::ReadyRow ready_row(const core::Execution& e) {
-  return {e.lane, (e.flags & core::kClaimAlone) != 0, e.priority, e.scheduled_at, e.id};
+  core::Pool pool = (e.flags & core::kClaimAlone) != 0 ? core::Pool::alone : core::Pool::tasks;
+  if (e.kind == Kind::workflow) pool = core::Pool::runs;
+  return {e.lane, pool, e.priority, e.scheduled_at, e.id};
 }
 inline core::BlockedRow blocked_row(const core::Execution& e) {
   return {e.lane, e.concurrency_key.value_or(""), e.priority, e.scheduled_at, e.id};
@@ -81,6 +94,19 @@ inline core::IdentityKey id_row_key(const core::Execution& e) {
 inline core::IdentityKey key_row_key(const core::Execution& e) {
   return {e.tenant, core::Space::key, e.idempotency_key.value_or("")};
 }
-inline bool is_held(const core::Execution& e) { return e.status == Status::claimed || e.status == Status::running; }
+// The number of the command in the last four bytes, big endian.
+inline MailId mail_number(std::int32_t command) {
+  MailId id;
+  const auto bits = static_cast<std::uint32_t>(command);
+  id.bytes[12] = static_cast<std::uint8_t>(bits >> 24);
+  id.bytes[13] = static_cast<std::uint8_t>(bits >> 16);
+  id.bytes[14] = static_cast<std::uint8_t>(bits >> 8);
+  id.bytes[15] = static_cast<std::uint8_t>(bits);
+  return id;
+}
+inline bool is_held(const core::Execution& e) {
+  if (e.kind == Kind::workflow) return e.session.has_value();
+  return e.status == Status::claimed || e.status == Status::running;
+}
 
 }  // namespace semel::store::memory

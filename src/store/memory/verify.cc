@@ -20,6 +20,9 @@ class Checker {
     check_waiting_rows();
     check_counters();
     check_companions();
+    for (const auto& [id, run] : t_.runs) check_run(run);
+    for (const auto& [key, mail] : t_.mail) expect(t_.runs.contains(key.run), "mail of nobody");
+    for (const auto& [key, row] : t_.history) expect(t_.runs.contains(key.first), "history of nobody");
     return std::move(broken_);
   }
 
@@ -28,14 +31,39 @@ class Checker {
     if (!holds) broken_.push_back(what);
   }
 
+  static bool waits_for_claim(const Execution& e) {
+    return e.status == Status::queued || (e.kind == Kind::workflow && e.status == Status::running && !e.session);
+  }
+
+  void check_run(const core::Run& run) {
+    const std::string name = "run " + run.execution.to_string() + " ";
+    const Execution* e = find_row(t_.executions, run.execution);
+    expect(e && e->kind == Kind::workflow, name + "is no workflow");
+    std::int32_t next = 1;
+    std::int64_t bytes = 0;
+    for (auto it = t_.history.lower_bound({run.execution, 0});
+         it != t_.history.end() && it->first.first == run.execution; ++it) {
+      expect(it->second.first == next, name + "has a gap in its history");
+      next = it->second.first + it->second.count;
+      bytes += static_cast<std::int64_t>(it->second.events.size());
+    }
+    expect(next == run.events + 1 && bytes == run.bytes, name + "does not count its history");
+    const auto mail = t_.mail.lower_bound({run.execution, Instant::min(), {}});
+    const bool has_mail = mail != t_.mail.end() && mail->first.run == run.execution;
+    const bool waits =
+        e && e->status == Status::suspended && !e->session && e->suspend_reason == core::SuspendReason::none;
+    expect(!(waits && has_mail), name + "waits, but has mail");
+  }
+
   void check_execution(const Execution& e) {
     const std::string name = "execution " + e.id.to_string() + " ";
     const int places = static_cast<int>(t_.ready.contains(ready_row(e))) +
                        static_cast<int>(t_.blocked.contains(blocked_row(e))) +
                        static_cast<int>(t_.timers.find(e.id, TimerKind::due) != nullptr);
-    expect(places == (e.status == Status::queued ? 1 : 0), name + "waits in " + std::to_string(places) + " places");
+    expect(places == (waits_for_claim(e) ? 1 : 0), name + "waits in " + std::to_string(places) + " places");
     expect(t_.payloads.contains(e.id), name + "has no payload");
     expect(t_.lanes.contains(e.lane), name + "has no lane");
+    expect(t_.runs.contains(e.id) == (e.kind == Kind::workflow), name + "and its run do not belong together");
     expect(e.attempt >= 0 && e.attempt <= e.max_attempts, name + "has attempt " + std::to_string(e.attempt));
     if (is_held(e)) {
       expect(e.lease_expires_at && e.session && e.worker, name + "is claimed without a lease");
@@ -75,7 +103,7 @@ class Checker {
   void check_waiting_rows() {
     for (const auto& row : t_.ready) {
       const Execution* e = find_row(t_.executions, row.execution);
-      expect(e && e->status == Status::queued && ready_row(*e) == row,
+      expect(e && waits_for_claim(*e) && ready_row(*e) == row,
              "ready row of " + row.execution.to_string() + " is stale");
     }
     for (const auto& row : t_.blocked) {
@@ -84,9 +112,10 @@ class Checker {
              "blocked row of " + row.execution.to_string() + " is stale");
     }
     for (const auto& row : t_.timers.all()) {
+      if (row.kind == TimerKind::run) continue;  // of a run that is over, it does nothing
       const Execution* e = find_row(t_.executions, row.execution);
       bool fits = e && !is_terminal(e->status);
-      if (fits && row.kind == TimerKind::due) fits = e->status == Status::queued && e->scheduled_at == row.due_at;
+      if (fits && row.kind == TimerKind::due) fits = waits_for_claim(*e) && e->scheduled_at == row.due_at;
       if (fits && row.kind == TimerKind::timeout) fits = e->timeout_at == row.due_at;
       if (fits && row.kind == TimerKind::attempt_timeout) fits = is_held(*e) && e->version == row.version;
       expect(fits, "timer of " + row.execution.to_string() + " is stale");

@@ -55,7 +55,7 @@ void each_field(Visit& visit, E& e) {
   visit(e.version), visit(e.attempt), visit(e.flags), visit(e.last_end), visit(e.close_reason), visit(e.suspend_reason);
   visit(e.scheduled_at), visit(e.started_at), visit(e.completed_at), visit(e.cancel_requested_at);
   visit(e.lease_expires_at), visit(e.session), visit(e.worker), visit(e.next), visit(e.result), visit(e.error);
-  visit(e.progress);
+  visit(e.progress), visit(e.parent_command);
 }
 
 // Length-prefixed fields; -1 marks an absent optional. Starts with a format number.
@@ -180,7 +180,7 @@ core::Identity read_identity(const Rows& rows, int row) {
 
 core::ReadyRow read_ready(const Rows& rows, int row) {
   core::ReadyRow r;
-  read_fields(rows, row, r.lane, r.alone, r.priority, r.due_at, r.execution);
+  read_fields(rows, row, r.lane, r.pool, r.priority, r.due_at, r.execution);
   return r;
 }
 
@@ -230,7 +230,7 @@ core::Group read_group(const Rows& rows, int row) {
   Unpacker unpack(completion);
   std::int32_t format = 0;
   unpack(format);
-  if (format != 1) throw std::runtime_error("group " + g.id.to_string() + ": unknown completion format");
+  if (format != 2) throw std::runtime_error("group " + g.id.to_string() + ": unknown completion format");
   each_field(unpack, g.completion);
   each_payload_field(unpack, g.completion_payload);
   return g;
@@ -238,7 +238,7 @@ core::Group read_group(const Rows& rows, int row) {
 
 std::string encode_completion(const core::Execution& execution, const core::Payload& payload) {
   Packer pack;
-  pack(std::int32_t{1});
+  pack(std::int32_t{2});
   each_field(pack, execution);
   each_payload_field(pack, payload);
   return pack.take();
@@ -259,6 +259,36 @@ core::LedgerNote read_note(const Rows& rows, int row) {
 core::InboxRow read_inbox(const Rows& rows, int row) {
   core::InboxRow r;
   read_fields(rows, row, r.id, r.tenant, r.request, r.error);
+  return r;
+}
+
+core::Run read_run(const Rows& rows, int row) {
+  core::Run r;
+  read_fields(rows, row, r.execution, r.events, r.bytes, r.state, r.memo, r.attributes);
+  return r;
+}
+
+core::HistoryRow read_history(const Rows& rows, int row) {
+  core::HistoryRow r;
+  read_fields(rows, row, r.run, r.first, r.count, r.at, r.events);
+  return r;
+}
+
+core::Mail read_mail(const Rows& rows, int row) {
+  core::Mail r;
+  read_fields(rows, row, r.key.run, r.key.at, r.key.id, r.event);
+  return r;
+}
+
+core::Watch read_watch(const Rows& rows, int row) {
+  core::Watch r;
+  read_fields(rows, row, r.target, r.run, r.command);
+  return r;
+}
+
+core::SignalKey read_signal(const Rows& rows, int row) {
+  core::SignalKey r;
+  read_fields(rows, row, r.run, r.name, r.dedupe);
   return r;
 }
 

@@ -17,8 +17,8 @@ inline constexpr std::string_view kExecutionColumns =
     "e.parent_workflow_id, e.group_id, e.created_at, e.timeout_at, e.status, e.version, e.attempt, e.flags, "
     "e.last_end, "
     "e.close_reason, e.suspend_reason, e.scheduled_at, e.started_at, e.completed_at, e.cancel_requested_at, "
-    "e.lease_expires_at, e.session, e.worker, e.next, e.result, e.error, e.progress";
-inline constexpr int kExecutionWidth = 37;
+    "e.lease_expires_at, e.session, e.worker, e.next, e.result, e.error, e.progress, e.parent_command";
+inline constexpr int kExecutionWidth = 38;
 
 core::Execution read_execution(const Rows& rows, int row, int first = 0);
 // encoding, args, policy
@@ -39,6 +39,12 @@ core::Group read_group(const Rows& rows, int row);  // id, tenant, total, joined
 core::Attention read_attention(const Rows& rows, int row);  // in the order of the fields
 core::LedgerNote read_note(const Rows& rows, int row);      // in the order of the fields
 core::InboxRow read_inbox(const Rows& rows, int row);       // in the order of the fields
+
+core::Run read_run(const Rows& rows, int row);             // in the order of the fields
+core::HistoryRow read_history(const Rows& rows, int row);  // in the order of the fields
+core::Mail read_mail(const Rows& rows, int row);           // run, at, id, event
+core::Watch read_watch(const Rows& rows, int row);         // in the order of the fields
+core::SignalKey read_signal(const Rows& rows, int row);    // in the order of the fields
 
 // A group's completion task as bytes of one column.
 std::string encode_completion(const core::Execution& execution, const core::Payload& payload);

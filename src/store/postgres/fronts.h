@@ -20,26 +20,26 @@ class Fronts {
   static constexpr Duration kMaxAge{100'000};
 
   // A row before every other of the lane.
-  static core::ReadyRow very_front(core::LaneId lane, bool alone) {
-    return {lane, alone, INT32_MIN, Instant::min(), {}};
+  static core::ReadyRow very_front(core::LaneId lane, core::Pool pool) {
+    return {lane, pool, INT32_MIN, Instant::min(), {}};
   }
 
-  core::ReadyRow where(core::LaneId lane, bool alone, Instant now) const {
+  core::ReadyRow where(core::LaneId lane, core::Pool pool, Instant now) const {
     const std::lock_guard lock(mutex_);
-    const auto known = lanes_.find({lane, alone});
+    const auto known = lanes_.find({lane, pool});
     const bool fresh = known != lanes_.end() && now - known->second.began_at < kMaxAge;
-    return fresh ? known->second.reached : very_front(lane, alone);
+    return fresh ? known->second.reached : very_front(lane, pool);
   }
   // A claim took all it wanted, the last one here. `began_at`: it began at the very front.
   void reached(const core::ReadyRow& row, std::optional<Instant> began_at) {
     const std::lock_guard lock(mutex_);
-    Front& front = lanes_[{row.lane, row.alone}];
+    Front& front = lanes_[{row.lane, row.pool}];
     front.reached = row;
     if (began_at) front.began_at = *began_at;
   }
-  void forget(core::LaneId lane, bool alone) {
+  void forget(core::LaneId lane, core::Pool pool) {
     const std::lock_guard lock(mutex_);
-    lanes_.erase({lane, alone});
+    lanes_.erase({lane, pool});
   }
   void forget_all() {
     const std::lock_guard lock(mutex_);
@@ -49,7 +49,7 @@ class Fronts {
   void entered(const std::vector<core::ReadyRow>& rows) {
     const std::lock_guard lock(mutex_);
     for (const auto& row : rows)
-      if (const auto known = lanes_.find({row.lane, row.alone}); known != lanes_.end() && row < known->second.reached)
+      if (const auto known = lanes_.find({row.lane, row.pool}); known != lanes_.end() && row < known->second.reached)
         lanes_.erase(known);
   }
 
@@ -59,7 +59,7 @@ class Fronts {
     Instant began_at{};
   };
   mutable std::mutex mutex_;
-  std::map<std::pair<core::LaneId, bool>, Front> lanes_;
+  std::map<std::pair<core::LaneId, core::Pool>, Front> lanes_;
 };
 
 }  // namespace semel::store::postgres

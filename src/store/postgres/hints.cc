@@ -61,8 +61,10 @@ std::string encode_hint(const Wakes& wakes) {
   std::string out;
   append_lanes(out, 'l', wakes.lanes);
   append_lanes(out, 'a', wakes.alone);
+  append_lanes(out, 'r', wakes.runs);
   append_ids(out, 'e', wakes.ended);
   append_ids(out, 'c', wakes.cancel_requested);
+  append_ids(out, 'm', wakes.mailed);
   return out;
 }
 
@@ -74,6 +76,8 @@ bool decode_hint(std::string_view text, Wakes& wakes) {
     return split(part, ',', [&](std::string_view word) {
       if (tag == 'l') return decode_lane(word, wakes.lanes);
       if (tag == 'a') return decode_lane(word, wakes.alone);
+      if (tag == 'r') return decode_lane(word, wakes.runs);
+      if (tag == 'm') return decode_id(word, wakes.mailed);
       if (tag == 'e') return decode_id(word, wakes.ended);
       return tag == 'c' && decode_id(word, wakes.cancel_requested);
     });

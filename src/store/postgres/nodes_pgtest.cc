@@ -95,19 +95,19 @@ TEST(Fronts, APlaceIsForgottenInTimeAndWhenSomethingIsPutBeforeIt) {
   Fronts fronts;
   const core::LaneId lane{7};
   const Instant now{Duration{1'000'000}};
-  const core::ReadyRow front = Fronts::very_front(lane, false);
-  const auto row = [&](int priority) { return core::ReadyRow{lane, false, priority, now, {}}; };
-  EXPECT_EQ(fronts.where(lane, false, now), front);
+  const core::ReadyRow front = Fronts::very_front(lane, core::Pool::tasks);
+  const auto row = [&](int priority) { return core::ReadyRow{lane, core::Pool::tasks, priority, now, {}}; };
+  EXPECT_EQ(fronts.where(lane, core::Pool::tasks, now), front);
   fronts.reached(row(100), now);
-  EXPECT_EQ(fronts.where(lane, false, now), row(100));
-  EXPECT_EQ(fronts.where(lane, true, now), Fronts::very_front(lane, true));
+  EXPECT_EQ(fronts.where(lane, core::Pool::tasks, now), row(100));
+  EXPECT_EQ(fronts.where(lane, core::Pool::alone, now), Fronts::very_front(lane, core::Pool::alone));
   fronts.reached(row(101), std::nullopt);
-  EXPECT_EQ(fronts.where(lane, false, now + Fronts::kMaxAge - Duration{1}), row(101));
-  EXPECT_EQ(fronts.where(lane, false, now + Fronts::kMaxAge), front);
+  EXPECT_EQ(fronts.where(lane, core::Pool::tasks, now + Fronts::kMaxAge - Duration{1}), row(101));
+  EXPECT_EQ(fronts.where(lane, core::Pool::tasks, now + Fronts::kMaxAge), front);
   fronts.entered({row(102)});
-  EXPECT_EQ(fronts.where(lane, false, now), row(101));
+  EXPECT_EQ(fronts.where(lane, core::Pool::tasks, now), row(101));
   fronts.entered({row(100)});
-  EXPECT_EQ(fronts.where(lane, false, now), front);
+  EXPECT_EQ(fronts.where(lane, core::Pool::tasks, now), front);
 }
 
 TEST_F(PostgresNodes, QueuesAndTenantsCreatedAtOnceAreOneEach) {

@@ -110,14 +110,9 @@ Result<std::vector<ExecutionView>> PostgresReads::execution_list(const Execution
 }
 
 Result<Whereabouts> PostgresReads::execution_whereabouts(const core::Execution& e) {
-  if (e.status != Status::queued) return Whereabouts::nowhere;
+  if (e.status != Status::queued && e.kind == Kind::task) return Whereabouts::nowhere;
   Params p;
-  p.bytes(e.id)
-      .i32(e.lane)
-      .i16((e.flags & core::kClaimAlone) != 0)
-      .i32(e.priority)
-      .i64(e.scheduled_at)
-      .bytes(e.concurrency_key);
+  p.bytes(e.id).i32(e.lane).i16(core::pool_of(e)).i32(e.priority).i64(e.scheduled_at).bytes(e.concurrency_key);
   return query<Whereabouts>(statements::whereabouts, p, [](const Rows& rows) {
     if (rows.flag(0, 0)) return Whereabouts::ready;
     if (rows.flag(0, 1)) return Whereabouts::timer;
@@ -159,9 +154,33 @@ Result<std::optional<core::Session>> PostgresReads::session_get(SessionId id) {
   return query<std::optional<core::Session>>(statements::session_get, Params().bytes(id), first_row(read_session));
 }
 
+Result<std::optional<core::Run>> PostgresReads::run_get(ExecutionId run) {
+  return query<std::optional<core::Run>>(statements::run_get, Params().bytes(run), first_row(read_run));
+}
+
+Result<std::vector<core::HistoryRow>> PostgresReads::history_get(ExecutionId run, std::int32_t after,
+                                                                 std::int64_t limit) {
+  auto rows = query<std::vector<core::HistoryRow>>(statements::history_get, Params().bytes(run).i32(after),
+                                                   all_rows(read_history));
+  if (!rows) return rows;
+  std::int64_t bytes = 0;
+  const auto end = std::find_if(rows->begin(), rows->end(), [&](const core::HistoryRow& row) {
+    const bool enough = bytes >= limit;
+    bytes += static_cast<std::int64_t>(row.events.size());
+    return enough;
+  });
+  rows->erase(end, rows->end());
+  return rows;
+}
+
+Result<std::vector<core::Mail>> PostgresReads::mail_list(ExecutionId run) {
+  return query<std::vector<core::Mail>>(statements::mail_list, Params().bytes(run), all_rows(read_mail));
+}
+
 Result<std::vector<ReadyLane>> PostgresReads::ready_lanes() {
   return query<std::vector<ReadyLane>>(statements::ready_lanes, {}, all_rows([](const Rows& rows, int r) {
-                                         return ReadyLane{core::LaneId{rows.i32(r, 0)}, rows.i16(r, 1) != 0};
+                                         return ReadyLane{core::LaneId{rows.i32(r, 0)},
+                                                          static_cast<core::Pool>(rows.i16(r, 1))};
                                        }));
 }
 

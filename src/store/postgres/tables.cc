@@ -130,7 +130,7 @@ std::vector<char> first_matches(const Rows& rows, const std::vector<Id>& given) 
 
 Params take_params(const batch::Take& take, const core::ReadyRow& from, Instant now) {
   Params p;
-  p.i32(take.lane).i16(take.alone).i32(take.limit).i32(take.set_flags).i32(core::kNoHandler).i64(now);
+  p.i32(take.lane).i16(take.pool).i32(take.limit).i32(take.set_flags).i32(core::kNoHandler).i64(now);
   p.i64(take.lease_expires_at).bytes(take.session).bytes(*take.worker);
   p.i32(from.priority).i64(from.due_at).bytes(from.execution);
   return p;
@@ -175,14 +175,14 @@ bool PostgresTables::look(std::vector<core::IdentityKey> keys) {
 std::vector<core::ClaimedTask> PostgresTables::finish_take(const batch::Take& take, const core::ReadyRow& from,
                                                            const Rows& rows, Instant now) {
   std::vector<core::ClaimedTask> taken = read_taken(rows);
-  const core::ReadyRow front = Fronts::very_front(take.lane, take.alone);
+  const core::ReadyRow front = Fronts::very_front(take.lane, take.pool);
   if (taken.size() == static_cast<std::size_t>(take.limit)) {
     const core::Execution& last = taken.back().execution;
-    fronts_.reached({take.lane, take.alone, last.priority, last.scheduled_at, last.id},
+    fronts_.reached({take.lane, take.pool, last.priority, last.scheduled_at, last.id},
                     from == front ? std::optional(now) : std::nullopt);
     return taken;
   }
-  fronts_.forget(take.lane, take.alone);
+  fronts_.forget(take.lane, take.pool);
   if (from == front) return taken;
   batch::Take rest = take;
   rest.limit -= static_cast<std::int32_t>(taken.size());
@@ -227,8 +227,8 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
     std::vector<std::size_t> takes_at;
     std::vector<core::ReadyRow> from;
     for (const batch::Take& take : attempt.takes) {
-      from.push_back(keys.empty() ? fronts_.where(take.lane, take.alone, now)
-                                  : Fronts::very_front(take.lane, take.alone));
+      from.push_back(keys.empty() ? fronts_.where(take.lane, take.pool, now)
+                                  : Fronts::very_front(take.lane, take.pool));
       takes_at.push_back(queue(statements::take, take_params(take, from.back(), now)));
     }
     if (!keys.empty()) targets_at = queue_targets(keys);  // last: it must see what the others changed

@@ -69,6 +69,7 @@ class PostgresTables final : public batch::Tables {
   void queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement);
   void write_identities(const core::RowCache& cache);
   void write_executions(const core::RowCache& cache);
+  void write_runs(const core::RowCache& cache);
   void write_waiting(const core::RowCache& cache);
   void write_limits(const core::RowCache& cache);
   void write_sessions(const core::RowCache& cache);

@@ -73,6 +73,33 @@ void plan_keyed(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
 }
 
 template <class Queue>
+void plan_runs(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
+  if (!needs.runs.empty())
+    plan.add(queue(statements::run_lock, Params().uuids(needs.runs)),
+             keyed(cache.runs, needs.runs, read_run, [](const auto& row) { return row.execution; }));
+  if (!needs.mail.empty())
+    plan.add(queue(statements::mail_read, Params().uuids(needs.mail)), [&](const Rows& rows) {
+      for (const core::Mail& mail : all<core::Mail>(rows, read_mail)) cache.mail.load(mail.key, mail);
+      cache.mail_known.insert(needs.mail.begin(), needs.mail.end());
+    });
+  if (!needs.watches.empty())
+    plan.add(queue(statements::watch_lock, Params().uuids(needs.watches)), [&](const Rows& rows) {
+      for (const core::Watch& watch : all<core::Watch>(rows, read_watch)) cache.watches.load(watch);
+      cache.watches_known.insert(needs.watches.begin(), needs.watches.end());
+    });
+  if (needs.signals.empty()) return;
+  Params p;
+  p.uuids(needs.signals, [](const auto& k) { return k.run; });
+  p.texts(needs.signals, [](const auto& k) -> const std::string& { return k.name; });
+  p.texts(needs.signals, [](const auto& k) -> const std::string& { return k.dedupe; });
+  plan.add(queue(statements::signal_read, p), [&](const Rows& rows) {
+    for (const core::SignalKey& key : all<core::SignalKey>(rows, read_signal))
+      cache.signals.load(key, core::Signal{key});
+    for (const core::SignalKey& key : needs.signals) cache.signals.load(key, std::nullopt);
+  });
+}
+
+template <class Queue>
 void plan_lanes(const Needs& needs, RowCache& cache, Plan& plan, bool& created, Queue queue) {
   if (!needs.tenant_names.empty()) {
     const auto names = Params().texts(needs.tenant_names, [](const auto& n) -> const std::string& { return n; });
@@ -249,6 +276,7 @@ void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Insta
     if (!needs.identities.empty() && !load_foreseen(needs.identities, cache))
       targets_at = queue_targets(needs.identities);
     plan_keyed(needs, cache, plan, queue_one);
+    plan_runs(needs, cache, plan, queue_one);
     plan_waiting(needs, cache, now, plan, queue_one);
     plan_expired(needs, cache, now, plan, queue_one);
     SEMEL_FP("pg.read.before");

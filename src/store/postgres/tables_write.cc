@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "base/failpoint.h"
 #include "base/uuid.h"
@@ -103,6 +104,7 @@ Params insert_full_params(const std::vector<Fresh>& fresh) {
   p.i64s(rows, FIELD(attempt_timeout)).texts(rows, FIELD(concurrency_key)).texts(rows, FIELD(idempotency_key));
   p.i64s(rows, FIELD(idempotency_key_ttl_seconds)).uuids(rows, FIELD(previous)).uuids(rows, FIELD(parent_run));
   p.texts(rows, FIELD(parent_workflow_id)).uuids(rows, FIELD(group)).i64s(rows, FIELD(timeout_at));
+  p.i32s(rows, FIELD(parent_command));
   return p;
 }
 
@@ -133,6 +135,7 @@ void PostgresTables::write(const core::RowCache& cache, Instant now) {
     wrote_ = true;
     write_identities(cache);
     write_executions(cache);
+    write_runs(cache);
     write_waiting(cache);
     write_limits(cache);
     write_sessions(cache);
@@ -197,19 +200,64 @@ void PostgresTables::write_executions(const core::RowCache& cache) {
   }
 }
 
+void PostgresTables::write_runs(const core::RowCache& cache) {
+  const auto gone = [&](const ExecutionId& run) { return cache.runs.knows(run) && !cache.runs.find(run); };
+  if (const auto puts = rows_of(changed(cache.runs, {Change::inserted, Change::updated})); !puts.empty()) {
+    Params p;
+    p.uuids(puts, FIELD(execution)).i32s(puts, FIELD(events)).i64s(puts, FIELD(bytes)).byteas(puts, FIELD(state));
+    queue(statements::run_put, p.texts(puts, FIELD(memo)).texts(puts, FIELD(attributes)));
+  }
+  std::vector<const core::HistoryRow*> history;
+  for (const auto& row : cache.history)
+    if (!gone(row.run)) history.push_back(&row);
+  if (!history.empty()) {
+    std::sort(history.begin(), history.end(),
+              [](auto* a, auto* b) { return std::tie(a->run, a->first) < std::tie(b->run, b->first); });
+    Params p;
+    p.uuids(history, FIELD(run)).i32s(history, FIELD(first)).i32s(history, FIELD(count)).i64s(history, FIELD(at));
+    queue(statements::history_insert, p.byteas(history, FIELD(events)));
+  }
+  if (const auto read = changed(cache.mail, {Change::erased}); !read.empty()) {
+    Params p;
+    p.uuids(read, [](const auto& one) { return one.key->run; }).i64s(read, [](const auto& one) { return one.key->at; });
+    queue(statements::mail_delete, p.uuids(read, [](const auto& one) { return one.key->id; }));
+  }
+  auto mail = rows_of(changed(cache.mail, {Change::inserted}));
+  std::erase_if(mail, [&](const core::Mail* row) { return gone(row->key.run); });
+  if (!mail.empty()) {
+    Params p;
+    p.uuids(mail, FIELD(key.run)).i64s(mail, FIELD(key.at)).uuids(mail, FIELD(key.id));
+    queue(statements::mail_insert, p.byteas(mail, FIELD(event)));
+  }
+  const auto watches = [&](Presence presence, const Statement& statement) {
+    const auto rows = with(cache.watches, presence);
+    if (!rows.empty())
+      queue(statement, Params().uuids(rows, FIELD(target)).uuids(rows, FIELD(run)).i32s(rows, FIELD(command)));
+  };
+  watches(Presence::removed, statements::watch_delete);
+  watches(Presence::added, statements::watch_insert);
+  auto signals = rows_of(changed(cache.signals, {Change::inserted}));
+  std::erase_if(signals, [&](const core::Signal* row) { return gone(row->key.run); });
+  if (!signals.empty())
+    queue(statements::signal_insert,
+          Params().uuids(signals, FIELD(key.run)).texts(signals, FIELD(key.name)).texts(signals, FIELD(key.dedupe)));
+  if (const auto over = changed(cache.runs, {Change::erased}); !over.empty())
+    queue(statements::run_delete, Params().uuids(over, [](const auto& one) { return *one.key; }));
+}
+
 void PostgresTables::write_waiting(const core::RowCache& cache) {
   if (const auto gone = with(cache.ready, Presence::removed); !gone.empty()) {
     Params p;
-    p.i32s(gone, FIELD(lane)).i16s(gone, FIELD(alone)).i32s(gone, FIELD(priority)).i64s(gone, FIELD(due_at));
+    p.i32s(gone, FIELD(lane)).i16s(gone, FIELD(pool)).i32s(gone, FIELD(priority)).i64s(gone, FIELD(due_at));
     queue(statements::ready_delete, p.uuids(gone, FIELD(execution)));
   }
   if (const auto fresh = with(cache.ready, Presence::added); !fresh.empty()) {
     for (const core::ReadyRow* row : fresh)
-      if (entered_.empty() || entered_.back().lane != row->lane || entered_.back().alone != row->alone)
+      if (entered_.empty() || entered_.back().lane != row->lane || entered_.back().pool != row->pool)
         entered_.push_back(*row);
     queue(statements::ready_insert,
           Params().records(db_.number_of_type(RowType::new_ready), fresh, [](Record& r, const core::ReadyRow* row) {
-            r.i32(row->lane).i16(row->alone).i32(row->priority).i64(row->due_at).uuid(row->execution);
+            r.i32(row->lane).i16(row->pool).i32(row->priority).i64(row->due_at).uuid(row->execution);
           }));
   }
   const auto blocked = [&](Presence presence, const Statement& statement) {

@@ -110,7 +110,7 @@ Result<std::vector<ExecutionView>> SqliteStore::execution_list(const ExecutionFi
 }
 
 Result<Whereabouts> SqliteStore::execution_whereabouts(const core::Execution& e) {
-  if (e.status != Status::queued) return Whereabouts::nowhere;
+  if (e.status != Status::queued && e.kind == Kind::task) return Whereabouts::nowhere;
   return reading([&](Connection& db) {
     if (any_row(db.prepared("ready_find").bind(e.lane, e.priority, e.scheduled_at, e.id))) return Whereabouts::ready;
     if (any_row(db.prepared("timer_find").bind(e.scheduled_at, core::TimerKind::due, e.id, 0)))
@@ -162,10 +162,33 @@ Result<std::optional<core::Session>> SqliteStore::session_get(SessionId id) {
   return reading([&](Connection& db) { return one_row(db.prepared("session_get").bind(id), read_session); });
 }
 
+Result<std::optional<core::Run>> SqliteStore::run_get(ExecutionId run) {
+  return reading([&](Connection& db) { return one_row(db.prepared("run_get").bind(run), read_run); });
+}
+
+Result<std::vector<core::HistoryRow>> SqliteStore::history_get(ExecutionId run, std::int32_t after,
+                                                               std::int64_t limit) {
+  return reading([&](Connection& db) {
+    std::vector<core::HistoryRow> out;
+    std::int64_t bytes = 0;
+    Statement& rows = db.prepared("history_get").bind(run, after);
+    while (bytes < limit && rows.step()) {
+      out.push_back(read_history(rows));
+      bytes += static_cast<std::int64_t>(out.back().events.size());
+    }
+    rows.reset();
+    return out;
+  });
+}
+
+Result<std::vector<core::Mail>> SqliteStore::mail_list(ExecutionId run) {
+  return reading([&](Connection& db) { return all_rows(db.prepared("mail_of").bind(run), read_mail); });
+}
+
 Result<std::vector<ReadyLane>> SqliteStore::ready_lanes() {
   return reading([](Connection& db) {
     return all_rows(db.prepared("ready_lanes"), [](const Statement& s) {
-      return ReadyLane{static_cast<core::LaneId>(s.integer(0)), s.integer(1) != 0};
+      return ReadyLane{static_cast<core::LaneId>(s.integer(0)), static_cast<core::Pool>(s.integer(1))};
     });
   });
 }

@@ -41,6 +41,7 @@ void bind_execution(Statement& to, const core::Execution& row) {
   to.bind();
   add_fixed(to, row);
   add_changing(to, row);
+  to.add(row.parent_command);
 }
 
 void bind_execution_update(Statement& to, const core::Execution& row, std::int32_t read_version) {
@@ -55,7 +56,7 @@ core::Execution read_execution(const Statement& from, int column) {
                                            e.fingerprint, e.previous, e.parent_run)(
       e.parent_workflow_id, e.group, e.created_at, e.timeout_at, e.status, e.version, e.attempt, e.flags, e.last_end)(
       e.close_reason, e.suspend_reason, e.scheduled_at, e.started_at, e.completed_at, e.cancel_requested_at)(
-      e.lease_expires_at, e.session, e.worker, e.next, e.result, e.error, e.progress);
+      e.lease_expires_at, e.session, e.worker, e.next, e.result, e.error, e.progress)(e.parent_command);
   return e;
 }
 
@@ -110,6 +111,7 @@ void bind_group(Statement& to, const core::Group& row) {
           Blob(p.args), p.policy);
   add_fixed(to, row.completion);
   add_changing(to, row.completion);
+  to.add(row.completion.parent_command);
 }
 
 core::Group read_group(const Statement& from) {
@@ -133,7 +135,7 @@ core::Attention read_attention(const Statement& from) {
 
 core::ReadyRow read_ready(const Statement& from) {
   core::ReadyRow r;
-  Columns(from, 0)(r.lane, r.alone, r.priority, r.due_at, r.execution);
+  Columns(from, 0)(r.lane, r.pool, r.priority, r.due_at, r.execution);
   return r;
 }
 
@@ -158,6 +160,40 @@ core::KeySlot read_key_slot(const Statement& from) {
 core::Session read_session(const Statement& from) {
   core::Session s;
   Columns(from, 0)(s.id, s.worker, s.opened_at, s.expires_at);
+  return s;
+}
+
+void bind_run(Statement& to, const core::Run& row) {
+  to.bind(row.execution, row.events, row.bytes, Blob(row.state), row.memo, row.attributes);
+}
+
+core::Run read_run(const Statement& from) {
+  core::Run r;
+  Columns(from, 0)(r.execution, r.events, r.bytes, r.state, r.memo, r.attributes);
+  return r;
+}
+
+core::HistoryRow read_history(const Statement& from) {
+  core::HistoryRow h;
+  Columns(from, 0)(h.run, h.first, h.count, h.at, h.events);
+  return h;
+}
+
+core::Mail read_mail(const Statement& from) {
+  core::Mail m;
+  Columns(from, 0)(m.key.run, m.key.at, m.key.id, m.event);
+  return m;
+}
+
+core::Watch read_watch(const Statement& from) {
+  core::Watch w;
+  Columns(from, 0)(w.target, w.run, w.command);
+  return w;
+}
+
+core::SignalKey read_signal(const Statement& from) {
+  core::SignalKey s;
+  Columns(from, 0)(s.run, s.name, s.dedupe);
   return s;
 }
 

@@ -8,7 +8,7 @@
 
 namespace semel::store::sqlite {
 
-inline constexpr int kExecutionColumns = 37;
+inline constexpr int kExecutionColumns = 38;
 inline constexpr int kPayloadColumns = 4;
 
 // Each `bind_*` binds the whole row to ?1, ?2, ...; each `read_*` reads it from `column` on.
@@ -41,5 +41,12 @@ core::Lease read_lease(const Statement& from);
 
 // The column lease.executions.
 std::string encode_leased(const std::vector<core::LeasedExecution>& executions);
+
+void bind_run(Statement& to, const core::Run& row);
+core::Run read_run(const Statement& from);
+core::HistoryRow read_history(const Statement& from);
+core::Mail read_mail(const Statement& from);
+core::Watch read_watch(const Statement& from);
+core::SignalKey read_signal(const Statement& from);
 
 }  // namespace semel::store::sqlite

@@ -29,7 +29,7 @@ const std::unordered_map<std::string_view, std::string_view>& all_statements() {
   static const auto statements = [] {
     std::unordered_map<std::string_view, std::string_view> out;
     for (const std::string_view text : {sql::execution, sql::grp, sql::identity, sql::lane, sql::ledger, sql::payload,
-                                        sql::session, sql::verify, sql::waiting}) {
+                                        sql::run, sql::session, sql::verify, sql::waiting}) {
       split(text, out);
     }
     return out;

@@ -45,7 +45,7 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
     std::int64_t due_at;
   };
   std::vector<Place> places;
-  Statement& find = db_.prepared("ready_take").bind(take.lane, take.alone, take.limit);
+  Statement& find = db_.prepared("ready_take").bind(take.lane, take.pool, take.limit);
   while (find.step()) {
     taken.push_back({read_execution(find), read_payload(find, kExecutionColumns)});
     constexpr int kAfter = kExecutionColumns + kPayloadColumns;
@@ -55,17 +55,18 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
   Statement& claim = db_.prepared("execution_claim");
   for (std::size_t i = 0; i < taken.size(); ++i) {
     core::Execution& e = taken[i].execution;
-    if (e.status != Status::queued) {
+    const bool run = e.kind == Kind::workflow;
+    if (e.status != Status::queued && !(run && e.status == Status::running && !e.session)) {
       throw batch::TablesError{
           Applied::Kind::fatal,
           make_error(ErrorCode::StoreCorrupt, "execution " + e.id.to_string() + " is ready but not queued")};
     }
-    remove.bind(take.lane, take.alone, places[i].priority, places[i].due_at, e.id).run();
-    e.status = Status::claimed;
+    remove.bind(take.lane, take.pool, places[i].priority, places[i].due_at, e.id).run();
+    e.status = run ? Status::running : Status::claimed;
     ++e.version;
-    ++e.attempt;
+    e.attempt = run ? 1 : e.attempt + 1;
     e.flags = (e.flags | take.set_flags) & ~core::kNoHandler;
-    e.started_at = now;
+    if (!run || !e.started_at) e.started_at = now;
     e.lease_expires_at = take.lease_expires_at;
     e.session = take.session;
     e.worker = *take.worker;

@@ -45,6 +45,7 @@ class SqliteTables final : public batch::Tables {
 
   // read: one function per group of tables.
   void read_by_key(const core::Needs& needs, core::RowCache& cache);
+  void read_runs(const core::Needs& needs, core::RowCache& cache);
   void read_lanes(const core::Needs& needs, core::RowCache& cache);
   void read_waiting(const core::Needs& needs, core::RowCache& cache, Instant now);
   void read_expired(const core::Needs& needs, core::RowCache& cache, Instant now);
@@ -54,6 +55,7 @@ class SqliteTables final : public batch::Tables {
   // write: one function per group of tables.
   void write_identities(const core::RowCache& cache);
   void write_executions(const core::RowCache& cache);
+  void write_runs(const core::RowCache& cache);
   void write_waiting(const core::RowCache& cache);
   void write_limits(const core::RowCache& cache);
   void write_sessions(const core::RowCache& cache);

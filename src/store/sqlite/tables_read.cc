@@ -31,6 +31,7 @@ void SqliteTables::read(const core::Needs& needs, core::RowCache& cache, Instant
   guarded([&] {
     read_lanes(needs, cache);
     read_by_key(needs, cache);
+    read_runs(needs, cache);
     read_waiting(needs, cache, now);
     read_expired(needs, cache, now);
   });
@@ -53,6 +54,23 @@ void SqliteTables::read_by_key(const core::Needs& needs, core::RowCache& cache) 
   Statement& attention = db_.prepared("attention_get");
   for (const auto& id : needs.attention) cache.attention.load(id, one_row(attention.bind(id), read_attention));
   for (const auto id : needs.inbox) cache.inbox.load(id, std::nullopt);
+}
+
+void SqliteTables::read_runs(const core::Needs& needs, core::RowCache& cache) {
+  for (const auto& id : needs.runs) cache.runs.load(id, one_row(db_.prepared("run_get").bind(id), read_run));
+  for (const auto& id : needs.mail) {
+    for (auto& mail : all_rows(db_.prepared("mail_of").bind(id), read_mail)) cache.mail.load(mail.key, mail);
+    cache.mail_known.insert(id);
+  }
+  for (const auto& id : needs.watches) {
+    for (const auto& watch : all_rows(db_.prepared("watch_of").bind(id), read_watch)) cache.watches.load(watch);
+    cache.watches_known.insert(id);
+  }
+  for (const auto& key : needs.signals) {
+    Statement& find = db_.prepared("signal_get").bind(key.run, key.name, key.dedupe);
+    const auto found = one_row(find, read_signal);
+    cache.signals.load(key, found ? std::optional(core::Signal{*found}) : std::nullopt);
+  }
 }
 
 void SqliteTables::read_lanes(const core::Needs& needs, core::RowCache& cache) {

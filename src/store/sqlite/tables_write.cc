@@ -40,6 +40,7 @@ void SqliteTables::write(const core::RowCache& cache, Instant now) {
   guarded([&] {
     write_identities(cache);
     write_executions(cache);
+    write_runs(cache);
     write_waiting(cache);
     write_limits(cache);
     write_sessions(cache);
@@ -100,10 +101,34 @@ void SqliteTables::write_executions(const core::RowCache& cache) {
   }
 }
 
+void SqliteTables::write_runs(const core::RowCache& cache) {
+  for (const auto& [id, slot] : changed(cache.runs)) {
+    if (slot->change == Change::erased) {
+      for (const char* rows : {"run_delete", "history_delete", "mail_delete", "watch_delete", "signal_delete"})
+        db_.prepared(rows).bind(*id).run();
+    } else {
+      Statement& put = db_.prepared("run_put");
+      bind_run(put, *slot->row);
+      put.run();
+    }
+  }
+  const auto gone = [&](const ExecutionId& run) { return cache.runs.knows(run) && !cache.runs.find(run); };
+  for (const core::HistoryRow& row : cache.history)
+    if (!gone(row.run)) db_.prepared("history_add").bind(row.run, row.first, row.count, row.at, Blob(row.events)).run();
+  for (const auto& [key, slot] : changed(cache.mail)) {
+    if (slot->change == Change::erased) db_.prepared("mail_remove").bind(key->run, key->at, key->id).run();
+    else if (!gone(key->run)) db_.prepared("mail_add").bind(key->run, key->at, key->id, Blob(slot->row->event)).run();
+  }
+  write_presence(cache.watches, db_.prepared("watch_add"), db_.prepared("watch_remove"),
+                 [](Statement& to, const auto& row) { to.bind(row.target, row.run, row.command); });
+  for (const auto& [key, slot] : changed(cache.signals))
+    if (!gone(key->run)) db_.prepared("signal_add").bind(key->run, key->name, key->dedupe).run();
+}
+
 void SqliteTables::write_waiting(const core::RowCache& cache) {
   write_presence(
       cache.ready, db_.prepared("ready_add"), db_.prepared("ready_remove"),
-      [](Statement& to, const auto& row) { to.bind(row.lane, row.alone, row.priority, row.due_at, row.execution); });
+      [](Statement& to, const auto& row) { to.bind(row.lane, row.pool, row.priority, row.due_at, row.execution); });
   write_presence(cache.timers, db_.prepared("timer_add"), db_.prepared("timer_remove"),
                  [](Statement& to, const auto& row) { to.bind(row.due_at, row.kind, row.execution, row.version); });
   write_presence(cache.blocked, db_.prepared("blocked_add"), db_.prepared("blocked_remove"),

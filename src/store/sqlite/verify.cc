@@ -133,6 +133,11 @@ Result<std::string> SqliteStore::snapshot() {
         print_table(db, "SELECT * FROM lease", [](const Statement& r) { return to_line(read_lease(r)); }, out);
         print_table(db, "SELECT * FROM grp", [](const Statement& r) { return to_line(read_group(r)); }, out);
         print_table(db, "SELECT * FROM attention", [](const Statement& r) { return to_line(read_attention(r)); }, out);
+        print_table(db, "SELECT * FROM run", [](const Statement& r) { return to_line(read_run(r)); }, out);
+        print_table(db, "SELECT * FROM history", [](const Statement& r) { return to_line(read_history(r)); }, out);
+        print_table(db, "SELECT * FROM mail", [](const Statement& r) { return to_line(read_mail(r)); }, out);
+        print_table(db, "SELECT * FROM watch", [](const Statement& r) { return to_line(read_watch(r)); }, out);
+        print_table(db, "SELECT * FROM signal", [](const Statement& r) { return to_line(read_signal(r)); }, out);
         print_table(db, "SELECT tenant, space, key, rule, count FROM ledger", ledger_line, out);
         print_table(db, "SELECT tenant, space, key, rule, at, winner FROM ledger_note", note_line, out);
         return to_snapshot(std::move(out));

@@ -7,5 +7,5 @@ from (
   select u.result, t.place from unnest($1::semel.success[]) as u
   cross join lateral (
     select x.ctid as place from semel.execution x where x.id = u.execution and x.version = u.version limit 1) t) u
-where e.ctid = u.place and e.status in (1, 2) and e.flags & $3::integer = 0
+where e.ctid = u.place and e.kind = 0 and e.status in (1, 2) and e.flags & $3::integer = 0
 returning e.id

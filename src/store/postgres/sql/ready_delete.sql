@@ -3,10 +3,10 @@
 with wanted as materialized (
   select r.ctid as place
   from unnest($1::integer[], $2::smallint[], $3::integer[], $4::bigint[], $5::uuid[])
-    as u (lane, alone, priority, due_at, execution)
+    as u (lane, pool, priority, due_at, execution)
   cross join lateral (
     select x.ctid from semel.ready x
-    where x.lane = u.lane and x.alone = u.alone and x.priority = u.priority and x.due_at = u.due_at
+    where x.lane = u.lane and x.pool = u.pool and x.priority = u.priority and x.due_at = u.due_at
       and x.execution = u.execution
     limit 1) r
 ), gone as (

@@ -1,2 +1,2 @@
-insert into semel.ready (lane, alone, priority, due_at, execution)
+insert into semel.ready (lane, pool, priority, due_at, execution)
 select * from unnest($1::semel.new_ready[])

@@ -4,15 +4,15 @@ with gone as (
   delete from semel.ready
   where ctid = any (array(
     select r.ctid from semel.ready r
-    where r.lane = $1::integer and r.alone = $2::smallint
+    where r.lane = $1::integer and r.pool = $2::smallint
       and (r.priority, r.due_at, r.execution) > ($10::integer, $11::bigint, $12::uuid)
-    order by r.lane, r.alone, r.priority, r.due_at, r.execution
+    order by r.lane, r.pool, r.priority, r.due_at, r.execution
     limit $3::integer
     for update skip locked))
   returning execution
 )
 update semel.execution e
-set status = 1, version = e.version + 1, attempt = e.attempt + 1, flags = (e.flags | $4::integer) & ~ $5::integer,
-    started_at = $6::bigint, lease_expires_at = $7::bigint, session = $8::uuid, worker = $9::text
-where e.id = any (array(select execution from gone)) and e.status = 0
+set status = 1 + e.kind, version = e.version + 1, attempt = case e.kind when 0 then e.attempt + 1 else 1 end, flags = (e.flags | $4::integer) & ~ $5::integer,
+    started_at = case when e.kind = 1 and e.started_at is not null then e.started_at else $6::bigint end, lease_expires_at = $7::bigint, session = $8::uuid, worker = $9::text
+where e.id = any (array(select execution from gone)) and (e.status = 0 or (e.kind = 1 and e.status = 2 and e.session is null))
 returning {execution}, e.encoding, e.args, e.policy

@@ -2,18 +2,18 @@
 select e.id, 'queued, but waits in ' || n || ' places instead of one'
 from (
   select e.id,
-    (select count(*) from semel.ready r where r.lane = e.lane and r.alone = ((e.flags >> 16) & 1) and r.priority = e.priority
+    (select count(*) from semel.ready r where r.lane = e.lane and r.pool = (case when e.kind = 1 then 2 else (e.flags >> 16) & 1 end) and r.priority = e.priority
        and r.due_at = e.scheduled_at and r.execution = e.id)
     + (select count(*) from semel.timer t where t.due_at = e.scheduled_at and t.kind = 0 and t.execution = e.id and t.version = 0)
     + (select count(*) from semel.blocked b where b.lane = e.lane and b.concurrency_key = e.concurrency_key
        and b.priority = e.priority and b.due_at = e.scheduled_at and b.execution = e.id) as n
-  from semel.execution e where e.status = 0
+  from semel.execution e where e.status = 0 or (e.kind = 1 and e.status = 2 and e.session is null)
 ) e where n <> 1
 union all
 select r.execution, 'has a ready row that does not fit it'
 from semel.ready r left join semel.execution e on e.id = r.execution
-where e.id is null or e.status <> 0 or e.lane <> r.lane or e.priority <> r.priority or e.scheduled_at <> r.due_at
-  or ((e.flags >> 16) & 1) <> r.alone
+where e.id is null or (e.status <> 0 and not (e.kind = 1 and e.status = 2 and e.session is null)) or e.lane <> r.lane or e.priority <> r.priority or e.scheduled_at <> r.due_at
+  or (case when e.kind = 1 then 2 else (e.flags >> 16) & 1 end) <> r.pool
 union all
 select b.execution, 'has a blocked row that does not fit it'
 from semel.blocked b left join semel.execution e on e.id = b.execution
@@ -22,11 +22,11 @@ where e.id is null or e.status <> 0 or e.lane <> b.lane or e.priority <> b.prior
 union all
 select t.execution, 'has a timer of kind ' || t.kind || ' that does not fit it'
 from semel.timer t left join semel.execution e on e.id = t.execution
-where e.id is null
-  or (t.kind = 0 and (e.status <> 0 or e.scheduled_at <> t.due_at))
+where (e.id is null and t.kind <> 3)
+  or (t.kind = 0 and ((e.status <> 0 and not (e.kind = 1 and e.status = 2 and e.session is null)) or e.scheduled_at <> t.due_at))
   or (t.kind = 1 and (e.status >= 4 or e.timeout_at is distinct from t.due_at))
   or (t.kind = 2 and (e.status not in (1, 2) or e.version <> t.version))
-  or t.kind > 2
+  or (t.kind = 3 and e.kind <> 1) or t.kind > 3
 union all
 select e.id, 'has a timeout but no timer for it'
 from semel.execution e
@@ -102,3 +102,23 @@ union all
 select g.id, 'is a group whose counts do not add up'
 from semel.grp g
 where g.joined > g.total or g.ended > g.joined or g.failed > g.ended or (g.completed and g.ended < g.total)
+union all
+select e.id, 'is a workflow without a run row' from semel.execution e
+where e.kind = 1 and not exists (select 1 from semel.run r where r.execution = e.id)
+union all
+select r.execution, 'has a run row that does not fit it' from semel.run r left join semel.execution e on e.id = r.execution
+where e.kind is distinct from 1
+  or r.events <> (select coalesce(sum(h.count), 0) from semel.history h where h.run = r.execution)
+  or r.bytes <> (select coalesce(sum(length(h.events)), 0) from semel.history h where h.run = r.execution)
+union all
+select h.run, 'has a history with a gap before event ' || h.first from semel.history h
+where h.first <> 1 and not exists (select 1 from semel.history b where b.run = h.run and b.first + b.count = h.first)
+union all
+select h.run, 'is gone but its history is there' from semel.history h
+where not exists (select 1 from semel.run r where r.execution = h.run)
+union all
+select m.run, 'has mail, but is no run' from semel.mail m where not exists (select 1 from semel.run r where r.execution = m.run)
+union all
+select e.id, 'is a waiting run without owner, but has mail' from semel.execution e
+where e.kind = 1 and e.status = 3 and e.session is null and e.suspend_reason = 0
+  and exists (select 1 from semel.mail m where m.run = e.id)

@@ -4,18 +4,18 @@
 SELECT e.id, 'queued, but waits in ' || n || ' places instead of one'
 FROM (
   SELECT e.id AS id,
-    (SELECT count(*) FROM ready r WHERE r.lane = e.lane AND r.alone = ((e.flags >> 16) & 1) AND r.priority = e.priority
+    (SELECT count(*) FROM ready r WHERE r.lane = e.lane AND r.pool = (CASE WHEN e.kind = 1 THEN 2 ELSE (e.flags >> 16) & 1 END) AND r.priority = e.priority
        AND r.due_at = e.scheduled_at AND r.execution = e.id)
     + (SELECT count(*) FROM timer t WHERE t.due_at = e.scheduled_at AND t.kind = 0 AND t.execution = e.id AND t.version = 0)
     + (SELECT count(*) FROM blocked b WHERE b.lane = e.lane AND b.concurrency_key = e.concurrency_key
        AND b.priority = e.priority AND b.due_at = e.scheduled_at AND b.execution = e.id) AS n
-  FROM execution e WHERE e.status = 0
+  FROM execution e WHERE e.status = 0 OR (e.kind = 1 AND e.status = 2 AND e.session IS NULL)
 ) e WHERE n <> 1
 -- :name verify_ready
 SELECT r.execution, 'has a ready row that does not fit it'
 FROM ready r LEFT JOIN execution e ON e.id = r.execution
-WHERE e.id IS NULL OR e.status <> 0 OR e.lane <> r.lane OR e.priority <> r.priority OR e.scheduled_at <> r.due_at
-  OR ((e.flags >> 16) & 1) <> r.alone
+WHERE e.id IS NULL OR (e.status <> 0 AND NOT (e.kind = 1 AND e.status = 2 AND e.session IS NULL)) OR e.lane <> r.lane OR e.priority <> r.priority OR e.scheduled_at <> r.due_at
+  OR (CASE WHEN e.kind = 1 THEN 2 ELSE (e.flags >> 16) & 1 END) <> r.pool
 -- :name verify_blocked
 SELECT b.execution, 'has a blocked row that does not fit it'
 FROM blocked b LEFT JOIN execution e ON e.id = b.execution
@@ -24,11 +24,11 @@ WHERE e.id IS NULL OR e.status <> 0 OR e.lane <> b.lane OR e.priority <> b.prior
 -- :name verify_timer
 SELECT t.execution, 'has a timer of kind ' || t.kind || ' that does not fit it'
 FROM timer t LEFT JOIN execution e ON e.id = t.execution
-WHERE e.id IS NULL
-  OR (t.kind = 0 AND (e.status <> 0 OR e.scheduled_at <> t.due_at))
+WHERE (e.id IS NULL AND t.kind <> 3)
+  OR (t.kind = 0 AND ((e.status <> 0 AND NOT (e.kind = 1 AND e.status = 2 AND e.session IS NULL)) OR e.scheduled_at <> t.due_at))
   OR (t.kind = 1 AND (e.status >= 4 OR e.timeout_at IS NOT t.due_at))
   OR (t.kind = 2 AND (e.status NOT IN (1, 2) OR e.version <> t.version))
-  OR t.kind > 2
+  OR (t.kind = 3 AND e.kind <> 1) OR t.kind > 3
 -- :name verify_timeout
 SELECT e.id, 'has a timeout but no timer for it'
 FROM execution e
@@ -102,3 +102,23 @@ WHERE g.joined > g.total OR g.ended > g.joined OR g.failed > g.ended OR (g.compl
 -- Holders for the check of lease records, which are encoded.
 -- :name verify_holders
 SELECT id, version FROM execution WHERE kind = 0 AND status IN (1, 2)
+-- :name verify_run
+SELECT e.id, 'is a workflow without a run row' FROM execution e
+WHERE e.kind = 1 AND NOT EXISTS (SELECT 1 FROM run r WHERE r.execution = e.id)
+UNION ALL
+SELECT r.execution, 'has a run row that does not fit it' FROM run r LEFT JOIN execution e ON e.id = r.execution
+WHERE e.kind IS NOT 1
+  OR r.events <> (SELECT coalesce(sum(h.count), 0) FROM history h WHERE h.run = r.execution)
+  OR r.bytes <> (SELECT coalesce(sum(length(h.events)), 0) FROM history h WHERE h.run = r.execution)
+UNION ALL
+SELECT h.run, 'has a history with a gap before event ' || h.first FROM history h
+WHERE h.first <> 1 AND NOT EXISTS (SELECT 1 FROM history b WHERE b.run = h.run AND b.first + b.count = h.first)
+UNION ALL
+SELECT h.run, 'is gone but its history is there' FROM history h
+WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.execution = h.run)
+UNION ALL
+SELECT m.run, 'has mail, but is no run' FROM mail m WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.execution = m.run)
+UNION ALL
+SELECT e.id, 'is a waiting run without owner, but has mail' FROM execution e
+WHERE e.kind = 1 AND e.status = 3 AND e.session IS NULL AND e.suspend_reason = 0
+  AND EXISTS (SELECT 1 FROM mail m WHERE m.run = e.id)

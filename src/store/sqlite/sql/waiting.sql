@@ -3,24 +3,24 @@
 -- :name ready_add
 INSERT OR IGNORE INTO ready VALUES (?, ?, ?, ?, ?)
 -- :name ready_remove
-DELETE FROM ready WHERE lane = ?1 AND alone = ?2 AND priority = ?3 AND due_at = ?4 AND execution = ?5
+DELETE FROM ready WHERE lane = ?1 AND pool = ?2 AND priority = ?3 AND due_at = ?4 AND execution = ?5
 -- In claim order, whatever the planner thinks of the sizes. Columns: execution, payload, priority, due_at.
 -- :name ready_take
 SELECT e.*, p.*, r.priority, r.due_at
 FROM ready r
 CROSS JOIN execution e ON e.id = r.execution
 CROSS JOIN payload p ON p.execution = r.execution
-WHERE r.lane = ?1 AND r.alone = ?2
+WHERE r.lane = ?1 AND r.pool = ?2
 ORDER BY r.priority, r.due_at, r.execution LIMIT ?3
 -- :name ready_lanes
-SELECT l.id, a.alone
-FROM (SELECT 0 AS alone UNION ALL SELECT 1) a CROSS JOIN lane l
-WHERE EXISTS (SELECT 1 FROM ready r WHERE r.lane = l.id AND r.alone = a.alone)
-ORDER BY l.id, a.alone
+SELECT l.id, a.pool
+FROM (SELECT 0 AS pool UNION ALL SELECT 1 UNION ALL SELECT 2) a CROSS JOIN lane l
+WHERE EXISTS (SELECT 1 FROM ready r WHERE r.lane = l.id AND r.pool = a.pool)
+ORDER BY l.id, a.pool
 -- :name ready_count
 SELECT count(*) FROM (SELECT 1 FROM ready WHERE lane = ?1 LIMIT ?2)
 -- :name ready_find
-SELECT 1 FROM ready WHERE lane = ?1 AND alone IN (0, 1) AND priority = ?2 AND due_at = ?3 AND execution = ?4
+SELECT 1 FROM ready WHERE lane = ?1 AND pool IN (0, 1, 2) AND priority = ?2 AND due_at = ?3 AND execution = ?4
 
 -- :name timer_add
 INSERT OR IGNORE INTO timer VALUES (?, ?, ?, ?)

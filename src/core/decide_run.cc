@@ -1,0 +1,290 @@
+// Runs: what their owner records, and signals. The order of the checks is that of docs/rules.md, "RunAdvance".
+#include <algorithm>
+
+#include "base/json.h"
+#include "core/decide_parts.h"
+#include "core/precondition.h"
+#include "core/run.h"
+
+namespace semel::core {
+namespace {
+
+bool closes(const RunAdvance& op) { return !op.entries.empty() && is_closing(op.entries.back().event.kind); }
+
+// Does the decision depend on what lies in the mailbox?
+bool reads_mail(const RunAdvance& op) {
+  return op.waits || closes(op) ||
+         std::any_of(op.entries.begin(), op.entries.end(), [](const auto& entry) { return entry.mail.has_value(); });
+}
+
+ExecutionCancel cancel_of(const Execution& run, const Event& event) { return {run.tenant, *event.execution, false}; }
+
+// The command's number makes it the same signal however often it is sent.
+RunSignal signal_of(const Execution& run, const Event& event) {
+  RunSignal signal;
+  signal.tenant = run.tenant;
+  signal.identity = event.id;
+  signal.name = event.name;
+  signal.dedupe = run.id.to_string() + ":" + std::to_string(event.command);
+  signal.data = event.data;
+  signal.mail = MailId{run.id.bytes};
+  const MailId number = mail_id_of(event.command);
+  for (std::size_t i = 12; i < 16; ++i) signal.mail.bytes[i] ^= number.bytes[i];
+  return signal;
+}
+
+Error not_found(ExecutionId id) {
+  Error error = make_error(ErrorCode::ExecutionNotFound, "execution " + id.to_string() + " does not exist");
+  add_precondition(error, Precondition::missing);
+  return error;
+}
+
+Answer stale(RowCache& rows, const Execution& e, std::int32_t version, Instant now) {
+  note(rows, e, LedgerRule::stale_version, now);
+  Error error = make_error(ErrorCode::LeaseLost, "version " + std::to_string(version) + " no longer owns run " +
+                                                     e.id.to_string() + "; forget what is in memory");
+  add_precondition(error, classify(e.status));
+  return error;
+}
+
+// None: the owner may add its entries.
+std::optional<Answer> refuse(const RunAdvance& op, RowCache& rows, Instant now) {
+  const Execution* e = rows.executions.find(op.execution);
+  if (!e) return not_found(op.execution);
+  if (e->kind != Kind::workflow)
+    return make_error(ErrorCode::InvalidTransition, "execution " + e->id.to_string() + " is a task, not a run");
+  const Run* run = rows.runs.find(op.execution);
+  const auto count = static_cast<std::int32_t>(op.entries.size());
+  const bool same = run && count > 0 && run->events == op.known + count;
+  const bool closed = is_terminal(e->status) && e->version == op.version + 1;
+  if (!is_claimed(*e) || e->version != op.version) {
+    if (closed && same && closes(op)) return AdvanceAnswer{e->status, run->events, false, true};
+    return stale(rows, *e, op.version, now);
+  }
+  if (!run) throw InvariantBroken("run " + e->id.to_string() + " has no header");
+  if (same) return AdvanceAnswer{e->status, run->events, false, true};
+  if (run->events != op.known)
+    return make_error(ErrorCode::InvalidArgument, "the history of run " + e->id.to_string() + " has " +
+                                                      std::to_string(run->events) + " events, not " +
+                                                      std::to_string(op.known));
+  for (const auto& entry : op.entries)
+    if (entry.mail && !(rows.mail.knows(*entry.mail) && rows.mail.find(*entry.mail)))
+      return make_error(ErrorCode::InvalidArgument, "run " + e->id.to_string() + " has no such mail");
+  const bool fails = closes(op) && op.entries.back().event.kind == EventKind::run_failed;
+  if (!fails && (run->events + count > kMaxEvents || run->bytes > kMaxHistoryBytes))
+    return make_error(ErrorCode::HistoryTooLong, "the history of run " + e->id.to_string() + " has " +
+                                                     std::to_string(run->events) +
+                                                     " events; continue as new before that");
+  return std::nullopt;
+}
+
+std::int64_t unread_after(const RunAdvance& op, const RowCache& rows) {
+  std::int64_t unread = 0;
+  for (const auto& [key, slot] : rows.mail.all())
+    if (key.run == op.execution && slot.row) ++unread;
+  for (const auto& entry : op.entries)
+    if (entry.mail) --unread;
+  return unread;
+}
+
+// What a step or child came to when nothing could be started.
+void tell_refusal(RowCache& rows, ExecutionId run, const Event& command, const Error& error, Instant now) {
+  Event event;
+  event.kind = command.kind == EventKind::child_started ? EventKind::child_failed : EventKind::step_failed;
+  event.command = command.command;
+  event.data = refused_error(error.code);
+  put_mail(rows, run, event, mail_id_of(command.command), now);
+}
+
+// The id was taken: the run waits for that execution instead, or learns at once what came of it.
+void attach(RowCache& rows, ExecutionId run, const Event& command, const EnqueueAnswer& existing, Instant now) {
+  const Execution* target = peek(rows.executions, existing.execution);
+  if (!target || is_terminal(target->status)) {
+    Execution gone;  // only its key is left
+    gone.id = existing.execution;
+    gone.kind = command.kind == EventKind::child_started ? Kind::workflow : Kind::task;
+    gone.status = existing.status;
+    gone.result = existing.result;
+    return put_mail(rows, run, outcome_of(target ? *target : gone, command.command), mail_id_of(command.command), now);
+  }
+  rows.watches.add({target->id, run, command.command});
+  if (!(target->flags & kWatched)) rows.executions.update(existing.execution).flags |= kWatched;
+}
+
+void start(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, Instant now) {
+  const Answer answer = decide_part(*entry.start, rows, now);
+  if (const auto* error = std::get_if<Error>(&answer)) return tell_refusal(rows, run, entry.event, *error, now);
+  const auto& enqueued = std::get<EnqueueAnswer>(answer);
+  if (!enqueued.created) attach(rows, run, entry.event, enqueued, now);
+}
+
+void send_signal(RowCache& rows, const Execution& run, const Event& command, Instant now) {
+  const ExecutionId id = run.id;
+  const Answer answer = decide_part(signal_of(run, command), rows, now);
+  if (const auto* error = std::get_if<Error>(&answer)) return tell_refusal(rows, id, command, *error, now);
+  Event done;
+  done.kind = EventKind::step_completed;
+  done.command = command.command;
+  put_mail(rows, id, done, mail_id_of(command.command), now);
+}
+
+// What a recorded command does, closing ones apart.
+void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, Instant now) {
+  const Event& event = entry.event;
+  switch (event.kind) {
+    case EventKind::step_scheduled:
+    case EventKind::child_started:
+      return start(rows, run, entry, now);
+    case EventKind::timer_started:
+      return rows.timers.add({event.at, TimerKind::run, run, event.command});
+    case EventKind::timer_cancelled:
+      return rows.timers.remove({event.at, TimerKind::run, run, event.command});
+    case EventKind::step_cancel_requested:
+    case EventKind::child_cancel_requested: {
+      const Execution* target = peek(rows.executions, *event.execution);
+      if (target && target->parent_run == run) decide_part(cancel_of(*rows.executions.find(run), event), rows, now);
+      return;
+    }
+    case EventKind::signal_sent:
+      return send_signal(rows, *rows.executions.find(run), event, now);
+    case EventKind::state_set:
+      rows.runs.update(run).state = event.data;
+      return;
+    default:
+      return;
+  }
+}
+
+void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Instant now) {
+  Execution& e = rows.executions.update(id);
+  switch (entry.event.kind) {
+    case EventKind::run_completed:
+      e.result = entry.event.data;
+      e.error.reset();
+      return end(rows, e, Status::succeeded, AttemptEnd::succeeded, now);
+    case EventKind::run_cancelled:
+      return end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
+    case EventKind::run_continued: {
+      e.next = entry.start->id;
+      e.close_reason = CloseReason::continued;
+      const Execution before = e;
+      end(rows, e, Status::succeeded, AttemptEnd::succeeded, now);
+      Execution previous = before;
+      previous.status = Status::succeeded;
+      return start_next(*entry.start, rows, previous, now);
+    }
+    default:
+      e.error = entry.event.data;
+      return end(rows, e, rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed,
+                 AttemptEnd::failed, now);
+  }
+}
+
+// The event as it is recorded; mail leaves the mailbox.
+std::string take_event(RowCache& rows, const RunAdvance::Entry& entry) {
+  if (!entry.mail) return encode_event(entry.event);
+  auto event = decode_event(rows.mail.find(*entry.mail)->event);
+  if (!event) throw InvariantBroken("mail of run " + entry.mail->run.to_string() + " cannot be read");
+  event->issued = entry.event.issued;
+  event->at = entry.event.at;
+  rows.mail.erase(*entry.mail);
+  return encode_event(*event);
+}
+
+}  // namespace
+
+void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs& needs) {
+  want(rows.runs, op.execution, needs.runs);
+  if (reads_mail(op) && !rows.mail_known.contains(op.execution)) needs.mail.push_back(op.execution);
+  if (!want(rows.executions, op.execution, needs.executions)) return;
+  const Execution* e = rows.executions.find(op.execution);
+  if (!e || e->kind != Kind::workflow || !is_claimed(*e) || e->version != op.version) return;
+  for (const auto& entry : op.entries) {
+    if (entry.start && entry.event.kind == EventKind::run_continued) gather_next(*entry.start, rows, needs);
+    else if (entry.start) gather_part(*entry.start, rows, now, needs);
+    if (entry.event.kind == EventKind::signal_sent) gather_part(signal_of(*e, entry.event), rows, now, needs);
+    if (entry.event.kind == EventKind::step_cancel_requested || entry.event.kind == EventKind::child_cancel_requested)
+      gather_part(cancel_of(*e, entry.event), rows, now, needs);
+  }
+  if (!closes(op)) return;
+  want(rows.lanes, e->lane, needs.lanes);
+  gather_end(*e, rows, needs);
+}
+
+Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
+  if (auto refused = refuse(op, rows, now)) return *refused;
+  const std::int64_t unread = reads_mail(op) ? unread_after(op, rows) : 0;
+  const Run& header = *rows.runs.find(op.execution);
+  if (closes(op) && unread > 0)
+    return AdvanceAnswer{rows.executions.find(op.execution)->status, header.events, true, false};
+  Append append;
+  for (const auto& entry : op.entries) add_event(append, take_event(rows, entry));
+  append_history(rows, op.execution, std::move(append), now);
+  const std::int32_t events = rows.runs.find(op.execution)->events;
+  for (const auto& entry : op.entries) {
+    if (!is_closing(entry.event.kind)) carry_out(rows, op.execution, entry, now);
+    // A child that replaces its own parent.
+    const Execution* e = rows.executions.find(op.execution);
+    if (!e || is_terminal(e->status)) return AdvanceAnswer{Status::cancelled, events, false, false};
+  }
+  if (closes(op)) {
+    close(rows, op.execution, op.entries.back(), now);
+    const Execution* after = rows.executions.find(op.execution);
+    return AdvanceAnswer{after ? after->status : rows.dropped->status, events, false, false};
+  }
+  // What the commands themselves brought is mail too: then there is something to decide at once.
+  const bool idle = op.waits && unread == 0 && !has_mail(rows, op.execution);
+  const Status status = idle ? Status::suspended : Status::running;
+  if (rows.executions.find(op.execution)->status != status) rows.executions.update(op.execution).status = status;
+  return AdvanceAnswer{status, events, false, false};
+}
+
+// ---- signals --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::optional<ExecutionId> addressed(const RunSignal& op, const RowCache& rows) {
+  if (op.execution) return op.execution;
+  const Identity* id = peek(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity});
+  return id ? std::optional(id->target) : std::nullopt;
+}
+
+}  // namespace
+
+void gather_part(const RunSignal& op, const RowCache& rows, Instant, Needs& needs) {
+  if (!op.execution) want(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity}, needs.identities);
+  const auto run = addressed(op, rows);
+  if (!run) return;
+  gather_mail(*run, rows, needs);
+  if (!op.dedupe.empty()) want(rows.signals, SignalKey{*run, op.name, op.dedupe}, needs.signals);
+}
+
+Answer decide_part(const RunSignal& op, RowCache& rows, Instant now) {
+  const auto id = addressed(op, rows);
+  const Execution* e = id ? rows.executions.find(*id) : nullptr;
+  if (!e || e->tenant != op.tenant || e->kind != Kind::workflow)
+    return make_error(ErrorCode::ExecutionNotFound, op.execution
+                                                        ? "run " + op.execution->to_string() + " does not exist"
+                                                        : "workflow '" + op.identity + "' does not exist");
+  const SignalKey key{e->id, op.name, op.dedupe};
+  if (!op.dedupe.empty() && rows.signals.find(key)) return SignalAnswer{e->id, false};
+  if (is_terminal(e->status)) {
+    Error error = make_error(
+        ErrorCode::WorkflowAlreadyCompleted,
+        "run " + e->id.to_string() + " is already " + std::string(to_string(e->status)) + ": it takes no signals");
+    error.details.push_back({"existing_execution_id", base::quote_json(e->id.to_string())});
+    error.details.push_back({"status", base::quote_json(to_string(e->status))});
+    return error;
+  }
+  if (!op.dedupe.empty()) rows.signals.insert(key, Signal{key});
+  Event event;
+  event.kind = EventKind::signal_received;
+  event.name = op.name;
+  event.id = op.dedupe;
+  event.data = op.data;
+  const ExecutionId run = e->id;
+  put_mail(rows, run, event, op.mail, now);
+  return SignalAnswer{run, true};
+}
+
+}  // namespace semel::core

@@ -1,0 +1,380 @@
+// Section 6 of the contract, below the code: who owns a run, what it records, what waits for it.
+#pragma once
+
+#include "store/conformance/fixture.h"
+
+namespace semel::store::conformance {
+
+using core::EventKind;
+
+class Runs : public StoreTest {
+ protected:
+  ExecutionId start(const std::string& id) { return enqueue(task().as_workflow(id)); }
+  // Started and claimed.
+  Execution owned(const std::string& id) {
+    start(id);
+    return claim_run(lane_);
+  }
+  core::RunAdvance with_step(const Execution& held, std::int32_t command, Task step) {
+    core::RunAdvance op = advance_of(held);
+    step.parent = core::TaskEnqueue::Parent{held.id, held.identity.value_or(""), command};
+    core::Event scheduled = event(EventKind::step_scheduled, command);
+    scheduled.execution = step.id;
+    op.entries.push_back({{}, scheduled, step});
+    return op;
+  }
+  std::vector<core::Event> mail(ExecutionId run) {
+    std::vector<core::Event> out;
+    const std::vector<core::Mail> all = store_->mail_list(run).value();
+    for (const auto& one : all) out.push_back(core::decode_event(one.event).value());
+    return out;
+  }
+  // Reads all mail and waits.
+  core::RunAdvance reading(const Execution& held) {
+    core::RunAdvance op = advance_of(held);
+    const std::vector<core::Mail> all = store_->mail_list(held.id).value();
+    for (const auto& one : all) {
+      core::Event stamp;
+      stamp.issued = 7;
+      stamp.at = now();
+      op.entries.push_back({one.key, stamp, {}});
+    }
+    op.waits = true;
+    return op;
+  }
+  std::vector<core::Event> history(ExecutionId run) {
+    std::vector<core::Event> out;
+    const std::vector<core::HistoryRow> rows = store_->history_get(run, 0, INT64_MAX).value();
+    for (const auto& row : rows) {
+      const std::vector<core::Event> events = core::decode_events(row.events).value();
+      out.insert(out.end(), events.begin(), events.end());
+    }
+    return out;
+  }
+  std::vector<EventKind> kinds(ExecutionId run) {
+    std::vector<EventKind> out;
+    for (const auto& one : history(run)) out.push_back(one.kind);
+    return out;
+  }
+  core::RunSignal signal(const std::string& id, const std::string& dedupe = "") {
+    core::RunSignal out;
+    out.identity = id;
+    out.name = "approve";
+    out.dedupe = dedupe;
+    out.data = "1";
+    out.mail = fresh<MailId>();
+    return out;
+  }
+  void release(const Execution& held) {
+    core::TaskRelease op;
+    op.execution = held.id;
+    op.version = held.version;
+    run(op);
+  }
+  std::size_t claimable_runs() {
+    core::TaskClaim request = claim_request(lane_, 100);
+    request.pool = core::Pool::runs;
+    return run(request).tasks.size();
+  }
+};
+
+TEST_P(Runs, AStartedRunIsClaimedAsARunAndNotAsATask) {
+  const ExecutionId id = start("w");
+  EXPECT_EQ(row(id).status, Status::queued);
+  EXPECT_EQ(kinds(id), std::vector{EventKind::run_started});
+  EXPECT_TRUE(claim(10).empty());
+  const Execution held = claim_run(lane_);
+  EXPECT_EQ(held.id, id);
+  EXPECT_EQ(held.status, Status::running);
+  EXPECT_EQ(held.version, 2);
+  EXPECT_EQ(held.attempt, 1);
+  EXPECT_EQ(refused(completion(held)), ErrorCode::InvalidTransition);
+  EXPECT_EQ(refused(heartbeat(held)), ErrorCode::InvalidTransition);
+}
+
+TEST_P(Runs, AnAdvanceIsFencedByVersionAndLength) {
+  const Execution held = owned("w");
+  const core::RunAdvance op = advance_of(held, {event(EventKind::local_completed, 1, "1")});
+  const auto first = run(op);
+  EXPECT_EQ(first.events, 2);
+  EXPECT_FALSE(first.existing);
+  const std::string before = snapshot();
+  EXPECT_TRUE(run(op).existing) << "its answer was lost";
+  core::RunAdvance late = advance_of(held, {event(EventKind::local_completed, 2, "2")});
+  late.known = 5;
+  EXPECT_EQ(refused(late), ErrorCode::InvalidArgument);
+  late.known = 2;
+  late.version = 1;
+  EXPECT_EQ(refused(late), ErrorCode::LeaseLost);
+  EXPECT_EQ(snapshot(), before);
+  EXPECT_EQ(kinds(held.id), (std::vector{EventKind::run_started, EventKind::local_completed}));
+}
+
+TEST_P(Runs, TheOutcomeOfAStepIsMailForItsOwner) {
+  const Execution held = owned("w");
+  core::RunAdvance op = with_step(held, 3, task());
+  op.waits = true;
+  EXPECT_EQ(run(op).status, Status::suspended);
+  const Execution step = claim_one();
+  EXPECT_EQ(step.parent_run, held.id);
+  EXPECT_EQ(step.parent_workflow_id, "w");
+  finish(step);
+  EXPECT_EQ(wakes_.mailed, std::vector{held.id});
+  ASSERT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(mail(held.id)[0].kind, EventKind::step_completed);
+  EXPECT_EQ(mail(held.id)[0].command, 3);
+  run(reading(held));
+  EXPECT_TRUE(mail(held.id).empty());
+  const auto learned = history(held.id).back();
+  EXPECT_EQ(learned.kind, EventKind::step_completed);
+  EXPECT_EQ(learned.data, R"({"ok":true})");
+  EXPECT_EQ(learned.issued, 7);
+}
+
+TEST_P(Runs, ARunWithoutOwnerBecomesReadyByMail) {
+  const Execution held = owned("w");
+  core::RunAdvance op = with_step(held, 1, task());
+  op.waits = true;
+  run(op);
+  release(held);
+  EXPECT_EQ(row(held.id).status, Status::suspended);
+  EXPECT_EQ(claimable_runs(), 0u);
+  const Execution step = claim_one();
+  run(failure(step, false));
+  EXPECT_EQ(row(held.id).status, Status::running);
+  EXPECT_EQ(wakes_.runs, std::vector{lane_});
+  const Execution again = claim_run(lane_);
+  EXPECT_EQ(again.version, held.version + 2);
+  EXPECT_EQ(mail(held.id).at(0).kind, EventKind::step_failed);
+  EXPECT_EQ(refused(advance_of(held)), ErrorCode::LeaseLost);
+}
+
+TEST_P(Runs, AnOwnerThatGivesUpWithMailLeavesAReadyRun) {
+  const Execution held = owned("w");
+  core::RunAdvance op = advance_of(held);
+  op.waits = true;
+  run(op);
+  run(signal("w"));
+  release(held);
+  EXPECT_EQ(claimable_runs(), 1u);
+}
+
+TEST_P(Runs, ADeadOwnersRunsComeBackWhenItsSessionIsOver) {
+  const SessionId other = open_session("worker-2", 5s);
+  start("busy");
+  start("waiting");
+  core::TaskClaim request = claim_request(lane_, 2);
+  request.pool = core::Pool::runs;
+  request.session = other;
+  request.lease = 5s;
+  const auto held = rows_of(run(request));
+  ASSERT_EQ(held.size(), 2u);
+  core::RunAdvance op = advance_of(held[1]);
+  op.waits = true;
+  run(op);
+  advance(6s);
+  run(core::SessionsExpire{});
+  EXPECT_EQ(row(held[0].id).status, Status::running);
+  EXPECT_EQ(row(held[1].id).status, Status::suspended);
+  EXPECT_EQ(claim_run(lane_).id, held[0].id);
+}
+
+TEST_P(Runs, ARunCannotCloseWhileMailIsUnread) {
+  const Execution held = owned("w");
+  run(signal("w"));
+  const std::string before = snapshot();
+  const core::RunAdvance close = advance_of(held, {event(EventKind::run_completed, 0, "1")});
+  EXPECT_TRUE(run(close).unread);
+  EXPECT_EQ(snapshot(), before);
+  core::RunAdvance read = reading(held);
+  read.entries.push_back({{}, event(EventKind::run_completed, 0, "1"), {}});
+  EXPECT_EQ(run(read).status, Status::succeeded);
+  EXPECT_EQ(row(held.id).result, "1");
+  EXPECT_TRUE(run(read).existing);
+}
+
+TEST_P(Runs, SignalsAreDedupedAndAFinishedRunTakesNone) {
+  const Execution held = owned("w");
+  EXPECT_TRUE(run(signal("w", "s1")).created);
+  EXPECT_FALSE(run(signal("w", "s1")).created);
+  EXPECT_TRUE(run(signal("w", "s2")).created);
+  EXPECT_TRUE(run(signal("w")).created);
+  EXPECT_TRUE(run(signal("w")).created);
+  EXPECT_EQ(mail(held.id).size(), 4u);
+  EXPECT_EQ(refused(signal("nobody")), ErrorCode::ExecutionNotFound);
+  core::RunAdvance close = reading(held);
+  close.entries.push_back({{}, event(EventKind::run_completed), {}});
+  run(close);
+  EXPECT_EQ(refused(signal("w")), ErrorCode::WorkflowAlreadyCompleted);
+  EXPECT_FALSE(run(signal("w", "s1")).created) << "it was taken, whatever came of the run";
+}
+
+TEST_P(Runs, TimersOfARunFireAsMailUnlessCancelled) {
+  const Execution held = owned("w");
+  core::Event first = event(EventKind::timer_started, 1);
+  first.at = now() + 10s;
+  core::Event second = event(EventKind::timer_started, 2);
+  second.at = now() + 20s;
+  run(advance_of(held, {first, second}));
+  core::Event cancelled = event(EventKind::timer_cancelled, 1);
+  cancelled.at = first.at;
+  run(advance_of(held, {cancelled}));
+  advance(30s);
+  run(core::TimersFire{});
+  ASSERT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(mail(held.id)[0].kind, EventKind::timer_fired);
+  EXPECT_EQ(mail(held.id)[0].command, 2);
+}
+
+TEST_P(Runs, AStepWhoseIdExistsAttachesToIt) {
+  const ExecutionId live = enqueue(task().with_id("live"));
+  const ExecutionId done = ended(task().with_id("done"), Status::succeeded);
+  const Execution held = owned("w");
+  core::RunAdvance op = with_step(held, 1, task().with_id("live"));
+  op.entries.push_back(with_step(held, 2, task().with_id("done")).entries[0]);
+  op.entries.push_back(with_step(held, 3, task().with_id("live").with_args("[2]")).entries[0]);
+  run(op);
+  ASSERT_EQ(mail(held.id).size(), 2u);
+  EXPECT_EQ(mail(held.id)[0].kind, EventKind::step_completed);
+  EXPECT_EQ(mail(held.id)[0].execution, done);
+  EXPECT_EQ(mail(held.id)[1].kind, EventKind::step_failed);
+  EXPECT_NE(mail(held.id)[1].data.find("FingerprintMismatch"), std::string::npos);
+  run(reading(held));
+  const Execution held_task = claim_one();
+  EXPECT_EQ(held_task.id, live);
+  finish(held_task);
+  ASSERT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(mail(held.id)[0].command, 1);
+  // Only its creator's cancel reaches a step.
+  core::Event cancel = event(EventKind::step_cancel_requested, 1);
+  cancel.execution = live;
+  run(advance_of(held, {cancel}));
+  EXPECT_EQ(row(live).status, Status::succeeded);
+}
+
+TEST_P(Runs, ACancelledStepTellsItsRun) {
+  const Execution held = owned("w");
+  const Task step = task();
+  run(with_step(held, 1, step));
+  core::Event cancel = event(EventKind::step_cancel_requested, 1);
+  cancel.execution = step.id;
+  run(advance_of(held, {cancel}));
+  EXPECT_EQ(row(step.id).status, Status::cancelled);
+  EXPECT_EQ(mail(held.id).at(0).kind, EventKind::step_cancelled);
+}
+
+TEST_P(Runs, CancelIsMailForCodeThatRunsAndTheEndForCodeThatDoesNot) {
+  const Execution held = owned("w");
+  EXPECT_TRUE(run(core::ExecutionCancel{core::kDefaultTenant, held.id, false}).requested);
+  EXPECT_TRUE(run(core::ExecutionCancel{core::kDefaultTenant, held.id, false}).requested);
+  ASSERT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(mail(held.id)[0].kind, EventKind::cancel_requested);
+  core::RunAdvance close = reading(held);
+  close.entries.push_back({{}, event(EventKind::run_cancelled), {}});
+  EXPECT_EQ(run(close).status, Status::cancelled);
+  const ExecutionId waiting = start("queued");
+  EXPECT_EQ(run(core::ExecutionCancel{core::kDefaultTenant, waiting, false}).status, Status::cancelled);
+  EXPECT_EQ(kinds(waiting).back(), EventKind::run_cancelled);
+  EXPECT_EQ(refused(core::ExecutionCancel{core::kDefaultTenant, enqueue(task()), true}), ErrorCode::InvalidArgument);
+}
+
+TEST_P(Runs, TerminateEndsARunAtOnceWhoeverOwnsIt) {
+  const Execution held = owned("w");
+  run(core::ExecutionCancel{core::kDefaultTenant, held.id, true});
+  const Execution after = row(held.id);
+  EXPECT_EQ(after.status, Status::cancelled);
+  EXPECT_EQ(after.close_reason, core::CloseReason::terminated);
+  EXPECT_EQ(kinds(held.id).back(), EventKind::run_terminated);
+  EXPECT_EQ(refused(advance_of(held)), ErrorCode::LeaseLost);
+}
+
+TEST_P(Runs, ContinueAsNewMovesTheIdAndLinksTheRuns) {
+  const Execution held = owned("w");
+  Task next = task().as_workflow("w").with_args("[2]");
+  core::RunAdvance op = advance_of(held);
+  core::Event continued = event(EventKind::run_continued, 0, "[2]");
+  continued.execution = next.id;
+  op.entries.push_back({{}, continued, next});
+  EXPECT_EQ(run(op).status, Status::succeeded);
+  const Execution before = row(held.id);
+  EXPECT_EQ(before.close_reason, core::CloseReason::continued);
+  EXPECT_EQ(before.next, next.id);
+  EXPECT_EQ(newest("w", core::Space::workflow), next.id);
+  EXPECT_EQ(row(next.id).previous, held.id);
+  EXPECT_EQ(claim_run(lane_).id, next.id);
+}
+
+TEST_P(Runs, AChildTellsItsParent) {
+  const Execution held = owned("parent");
+  Task child = task().as_workflow("child");
+  child.parent = core::TaskEnqueue::Parent{held.id, "parent", 4};
+  core::RunAdvance op = advance_of(held);
+  core::Event started = event(EventKind::child_started, 4);
+  started.execution = child.id;
+  op.entries.push_back({{}, started, child});
+  run(op);
+  const Execution other = claim_run(lane_);
+  EXPECT_EQ(other.id, child.id);
+  run(advance_of(other, {event(EventKind::run_failed, 0, kError)}));
+  ASSERT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(mail(held.id)[0].kind, EventKind::child_failed);
+  EXPECT_EQ(mail(held.id)[0].data, kError);
+}
+
+TEST_P(Runs, ASignalToAnotherRunArrivesOnceAndIsConfirmed) {
+  const Execution held = owned("sender");
+  const ExecutionId receiver = start("receiver");
+  core::Event sent = event(EventKind::signal_sent, 1, "5");
+  sent.name = "go";
+  sent.id = "receiver";
+  core::Event lost = sent;
+  lost.command = 2;
+  lost.id = "nobody";
+  run(advance_of(held, {sent, lost}));
+  ASSERT_EQ(mail(receiver).size(), 1u);
+  EXPECT_EQ(mail(receiver)[0].name, "go");
+  ASSERT_EQ(mail(held.id).size(), 2u);
+  EXPECT_EQ(mail(held.id)[0].kind, EventKind::step_completed);
+  EXPECT_EQ(mail(held.id)[1].kind, EventKind::step_failed);
+}
+
+TEST_P(Runs, ATimeoutEndsARunThatWaits) {
+  Task request = task().as_workflow("w");
+  request.timeout = 10s;
+  const ExecutionId id = enqueue(request);
+  const Execution held = claim_run(lane_);
+  core::RunAdvance op = advance_of(held);
+  op.waits = true;
+  run(op);
+  advance(11s);
+  run(core::TimersFire{});
+  EXPECT_EQ(row(id).status, Status::timed_out);
+  EXPECT_EQ(kinds(id).back(), EventKind::run_timed_out);
+  run(core::TimersFire{});
+}
+
+TEST_P(Runs, StateIsReadFromOutsideAndRetentionTakesEverything) {
+  const Execution held = owned("w");
+  run(advance_of(held, {event(EventKind::state_set, 0, "\"packed\"")}));
+  EXPECT_EQ(store_->run_get(held.id).value()->state, "\"packed\"");
+  run(signal("w", "s"));
+  core::RunAdvance close = reading(held);
+  close.entries.push_back({{}, event(EventKind::run_completed), {}});
+  run(close);
+  advance(24h * 31);
+  run(core::RetentionSweep{});
+  EXPECT_FALSE(exists(held.id));
+  const std::string left = snapshot();
+  for (const char* table : {"\nrun|", "\nhistory|", "\nmail|", "\nsignal|"})
+    EXPECT_EQ(left.find(table), std::string::npos) << left;
+}
+
+TEST_P(Runs, TooLongAHistoryIsRefusedButMayFail) {
+  const Execution held = owned("w");
+  std::vector<core::Event> many(9'999, event(EventKind::marker_recorded));
+  for (int i = 0; i < 5; ++i) run(advance_of(held, many));
+  EXPECT_EQ(refused(advance_of(held, many)), ErrorCode::HistoryTooLong);
+  EXPECT_EQ(run(advance_of(held, {event(EventKind::run_failed, 0, kError)})).status, Status::failed);
+}
+
+}  // namespace semel::store::conformance

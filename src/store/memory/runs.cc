@@ -1,0 +1,303 @@
+// docs/rules.md, "Runs": mail, history, what an owner records, signals.
+#include <algorithm>
+
+#include "base/json.h"
+#include "core/error_text.h"
+#include "store/memory/model.h"
+
+namespace semel::store::memory {
+
+using core::AttemptEnd;
+using core::Event;
+using core::EventKind;
+using core::Execution;
+using core::RunAdvance;
+using core::RunSignal;
+
+namespace {
+
+constexpr std::int32_t kMostEvents = 50'000;
+constexpr std::int64_t kMostBytes = 50 << 20;
+
+Event outcome(const Execution& e, std::int32_t command) {
+  Event event;
+  event.command = command;
+  event.execution = e.id;
+  const bool step = e.kind == Kind::task;
+  if (e.status == Status::succeeded) {
+    event.kind = step ? EventKind::step_completed : EventKind::child_completed;
+    event.data = e.result.value_or("");
+  } else if (e.status == Status::cancelled) {
+    event.kind = step ? EventKind::step_cancelled : EventKind::child_cancelled;
+  } else if (e.status == Status::timed_out) {
+    event.kind = step ? EventKind::step_timed_out : EventKind::child_timed_out;
+  } else {
+    event.kind = step ? EventKind::step_failed : EventKind::child_failed;
+    event.data = e.error.value_or("");
+  }
+  return event;
+}
+
+Event refusal(const Event& command, const Error& error) {
+  Event event;
+  event.kind = command.kind == EventKind::child_started ? EventKind::child_failed : EventKind::step_failed;
+  event.command = command.command;
+  event.data = core::refused_error(error.code);
+  return event;
+}
+
+bool closing(const RunAdvance& q) { return !q.entries.empty() && core::is_closing(q.entries.back().event.kind); }
+
+}  // namespace
+
+void Model::start_run(const Execution& e, const std::string& memo, const std::string& attributes) {
+  t_.runs[e.id] = {e.id, 0, 0, {}, memo, attributes};
+  Event started;
+  started.kind = EventKind::run_started;
+  started.at = now_;
+  started.name = e.name;
+  record(e.id, {started});
+}
+
+void Model::record(ExecutionId run, const std::vector<Event>& events) {
+  if (events.empty()) return;
+  ++effects_.changes;
+  core::Run& header = t_.runs.at(run);
+  core::HistoryRow row{run, header.events + 1, static_cast<std::int32_t>(events.size()), now_, ""};
+  for (const Event& event : events) core::append_event(row.events, core::encode_event(event));
+  header.events += row.count;
+  header.bytes += static_cast<std::int64_t>(row.events.size());
+  t_.history[{run, row.first}] = row;
+}
+
+void Model::close_from_outside(const Execution& e, EventKind kind) {
+  if (e.kind != Kind::workflow || !find_row(t_.runs, e.id)) return;
+  Event event;
+  event.kind = kind;
+  event.at = now_;
+  record(e.id, {event});
+}
+
+bool Model::has_mail(ExecutionId run) const {
+  const auto first = t_.mail.lower_bound({run, Instant::min(), {}});
+  return first != t_.mail.end() && first->first.run == run;
+}
+
+void Model::send_mail(ExecutionId run, Event input, MailId id) {
+  Execution* e = find_row(t_.executions, run);
+  if (!e || e->kind != Kind::workflow || is_terminal(e->status)) return;
+  const core::MailKey key{run, now_, id};
+  if (!t_.mail.try_emplace(key, core::Mail{key, core::encode_event(input)}).second) return;
+  ++effects_.changes;
+  if (e->session) return effects_.wakes.mailed.push_back(run);
+  if (e->status != Status::suspended || e->suspend_reason != core::SuspendReason::none) return;
+  e->status = Status::running;
+  e->scheduled_at = now_;
+  put_ready(*e);
+}
+
+void Model::tell_outcome(const Execution& ended) {
+  if (ended.parent_run)
+    send_mail(*ended.parent_run, outcome(ended, ended.parent_command), mail_number(ended.parent_command));
+  std::vector<core::Watch> told;
+  for (auto it = t_.watches.lower_bound({ended.id, {}, INT32_MIN}); it != t_.watches.end() && it->target == ended.id;
+       ++it)
+    told.push_back(*it);
+  for (const core::Watch& watch : told) {
+    t_.watches.erase(watch);
+    send_mail(watch.run, outcome(ended, watch.command), mail_number(watch.command));
+  }
+}
+
+Execution Model::give_up(Execution& run, AttemptEnd how, Instant at) {
+  ++effects_.changes;
+  run.version += 1;
+  run.last_end = how;
+  run.session.reset();
+  run.lease_expires_at.reset();
+  const bool something = run.suspend_reason == core::SuspendReason::none && has_mail(run.id);
+  if (run.status == Status::suspended && something) run.status = Status::running;
+  if (run.status != Status::running) return run;
+  run.scheduled_at = at;
+  enters(run);
+  return run;
+}
+
+void Model::forget_run(ExecutionId run) {
+  t_.runs.erase(run);
+  std::erase_if(t_.history, [&](const auto& row) { return row.first.first == run; });
+  std::erase_if(t_.mail, [&](const auto& row) { return row.first.run == run; });
+  std::erase_if(t_.watches, [&](const auto& row) { return row.run == run; });
+  std::erase_if(t_.signals, [&](const auto& row) { return row.run == run; });
+}
+
+// ---- advance --------------------------------------------------------------------------------------------------------
+
+// NoAnswer: the owner may add its entries.
+core::Answer Model::refuse_advance(const RunAdvance& q, const Execution* e) {
+  if (!e) {
+    Error error = make_error(ErrorCode::ExecutionNotFound, "no such execution");
+    error.details.push_back({"precondition", "\"missing\""});
+    return error;
+  }
+  if (e->kind != Kind::workflow) return make_error(ErrorCode::InvalidTransition, "a task is no run");
+  const core::Run* run = find_row(t_.runs, e->id);
+  const auto count = static_cast<std::int32_t>(q.entries.size());
+  const bool recorded = run && count > 0 && run->events == q.known + count;
+  if (!is_held(*e) || e->version != q.version) {
+    if (is_terminal(e->status) && e->version == q.version + 1 && recorded && closing(q))
+      return core::AdvanceAnswer{e->status, run->events, false, true};
+    return answer_stranger(*e, Standing::lost);
+  }
+  if (recorded) return core::AdvanceAnswer{e->status, run->events, false, true};
+  if (run->events != q.known) return make_error(ErrorCode::InvalidArgument, "the history has another length");
+  for (const auto& entry : q.entries)
+    if (entry.mail && !find_row(t_.mail, *entry.mail)) return make_error(ErrorCode::InvalidArgument, "no such mail");
+  const bool fails = closing(q) && q.entries.back().event.kind == EventKind::run_failed;
+  if (!fails && (run->events + count > kMostEvents || run->bytes > kMostBytes))
+    return make_error(ErrorCode::HistoryTooLong, "the history is too long");
+  return core::NoAnswer{};
+}
+
+core::Answer Model::run(const RunAdvance& q) {
+  Execution* e = find_row(t_.executions, q.execution);
+  if (Answer refused = refuse_advance(q, e); !std::holds_alternative<core::NoAnswer>(refused)) return refused;
+  if (closing(q)) {
+    std::size_t unread = 0, read = 0;
+    for (const auto& [key, mail] : t_.mail) unread += key.run == q.execution;
+    for (const auto& entry : q.entries) read += entry.mail.has_value();
+    if (unread > read) return core::AdvanceAnswer{e->status, t_.runs.at(q.execution).events, true, false};
+  }
+  std::vector<Event> events;
+  for (const auto& entry : q.entries) {
+    Event event = entry.event;
+    if (entry.mail) {
+      event = *core::decode_event(t_.mail.at(*entry.mail).event);
+      event.issued = entry.event.issued;
+      event.at = entry.event.at;
+      t_.mail.erase(*entry.mail);
+    }
+    events.push_back(std::move(event));
+  }
+  record(q.execution, events);
+  const std::int32_t count = t_.runs.at(q.execution).events;
+  for (const auto& entry : q.entries) {
+    if (!core::is_closing(entry.event.kind)) carry_out(q.execution, entry);
+    e = find_row(t_.executions, q.execution);
+    if (!e || is_terminal(e->status)) return core::AdvanceAnswer{Status::cancelled, count, false, false};
+  }
+  if (closing(q)) return core::AdvanceAnswer{close_run(*e, q.entries.back()).status, count, false, false};
+  const Status status = q.waits && !has_mail(q.execution) ? Status::suspended : Status::running;
+  effects_.changes += e->status != status;
+  e->status = status;
+  return core::AdvanceAnswer{status, count, false, false};
+}
+
+void Model::start_for(ExecutionId run, const RunAdvance::Entry& entry) {
+  const Answer answer = this->run(*entry.start);
+  const MailId mail = mail_number(entry.event.command);
+  if (const auto* error = std::get_if<Error>(&answer)) return send_mail(run, refusal(entry.event, *error), mail);
+  const auto& enqueued = std::get<core::EnqueueAnswer>(answer);
+  if (enqueued.created) return;
+  Execution* target = find_row(t_.executions, enqueued.execution);
+  if (target && !is_terminal(target->status)) {
+    ++effects_.changes;
+    target->flags |= core::kWatched;
+    t_.watches.insert({target->id, run, entry.event.command});
+    return;
+  }
+  Execution known;  // all that its key remembers
+  known.id = enqueued.execution;
+  known.kind = entry.event.kind == EventKind::child_started ? Kind::workflow : Kind::task;
+  known.status = enqueued.status;
+  known.result = enqueued.result;
+  send_mail(run, outcome(target ? *target : known, entry.event.command), mail);
+}
+
+void Model::carry_out(ExecutionId run, const RunAdvance::Entry& entry) {
+  const Event& event = entry.event;
+  if (event.kind == EventKind::step_scheduled || event.kind == EventKind::child_started) return start_for(run, entry);
+  if (event.kind == EventKind::timer_started) {
+    ++effects_.changes;
+    return put_timer({event.at, core::TimerKind::run, run, event.command});
+  }
+  if (event.kind == EventKind::timer_cancelled) {
+    ++effects_.changes;
+    return t_.timers.remove(run, core::TimerKind::run, event.command);
+  }
+  if (event.kind == EventKind::step_cancel_requested || event.kind == EventKind::child_cancel_requested) {
+    const Execution* target = find_row(t_.executions, *event.execution);
+    if (target && target->parent_run == run) this->run(core::ExecutionCancel{target->tenant, target->id, false});
+    return;
+  }
+  if (event.kind == EventKind::state_set) {
+    t_.runs.at(run).state = event.data;
+    return;
+  }
+  if (event.kind != EventKind::signal_sent) return;
+  RunSignal signal;
+  signal.tenant = t_.executions.at(run).tenant;
+  signal.identity = event.id;
+  signal.name = event.name;
+  signal.dedupe = run.to_string() + ":" + std::to_string(event.command);
+  signal.data = event.data;
+  signal.mail = MailId{run.bytes};
+  const MailId number = mail_number(event.command);
+  for (std::size_t i = 12; i < 16; ++i) signal.mail.bytes[i] ^= number.bytes[i];
+  const Answer answer = this->run(signal);
+  if (const auto* error = std::get_if<Error>(&answer)) return send_mail(run, refusal(event, *error), number);
+  Event done;
+  done.kind = EventKind::step_completed;
+  done.command = event.command;
+  send_mail(run, done, number);
+}
+
+Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
+  const Event& event = entry.event;
+  if (event.kind == EventKind::run_cancelled) return end(e, Status::cancelled, AttemptEnd::cancelled);
+  if (event.kind == EventKind::run_completed) {
+    e.result = event.data;
+    e.error.reset();
+    return end(e, Status::succeeded, AttemptEnd::succeeded);
+  }
+  if (event.kind == EventKind::run_continued) {
+    e.next = entry.start->id;
+    e.close_reason = core::CloseReason::continued;
+    const Execution ended = end(e, Status::succeeded, AttemptEnd::succeeded);
+    create(*entry.start, &ended);
+    return ended;
+  }
+  e.error = event.data;
+  return end(e, spent_status(e), AttemptEnd::failed);
+}
+
+// ---- signals --------------------------------------------------------------------------------------------------------
+
+core::Answer Model::run(const RunSignal& q) {
+  const Execution* e = nullptr;
+  if (q.execution) {
+    e = find_row(t_.executions, *q.execution);
+  } else if (const auto* id = find_row(t_.identities, core::IdentityKey{q.tenant, core::Space::workflow, q.identity})) {
+    e = find_row(t_.executions, id->target);
+  }
+  if (!e || e->tenant != q.tenant || e->kind != Kind::workflow)
+    return make_error(ErrorCode::ExecutionNotFound, "no such workflow");
+  const core::SignalKey key{e->id, q.name, q.dedupe};
+  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, false};
+  if (is_terminal(e->status)) {
+    Error error = make_error(ErrorCode::WorkflowAlreadyCompleted, "a finished run takes no signals");
+    error.details.push_back({"existing_execution_id", base::quote_json(e->id.to_string())});
+    error.details.push_back({"status", base::quote_json(to_string(e->status))});
+    return error;
+  }
+  if (!q.dedupe.empty()) t_.signals.insert(key);
+  Event event;
+  event.kind = EventKind::signal_received;
+  event.name = q.name;
+  event.id = q.dedupe;
+  event.data = q.data;
+  send_mail(e->id, event, q.mail);
+  return core::SignalAnswer{e->id, true};
+}
+
+}  // namespace semel::store::memory

@@ -1,0 +1,3 @@
+insert into semel.run (execution, events, bytes, state, memo, attributes)
+select * from unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bytea[], $5::text[], $6::text[])
+on conflict (execution) do update set events = excluded.events, bytes = excluded.bytes, state = excluded.state
