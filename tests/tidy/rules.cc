@@ -58,7 +58,7 @@ const std::array<Effect, 14> kEffects = {{
     {"time(nullptr)", {}},
     {"time(NULL)", {}},
     {"sleep_for", {}},
-    {"sleep_until", {}},
+    {"this_thread::sleep_until", {}},  // a workflow's sleep_until is a durable timer
     {"usleep", {}},
     {"nanosleep", {}},
     {"random_device", {"src/base/random"}},
