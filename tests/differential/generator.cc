@@ -272,8 +272,12 @@ RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
 
 RunAdvance Generator::advance(Instant now) {
   RunAdvance op;
-  const Held target =
-      runs_.empty() ? held() : runs_[runs_.size() - 1 - random_.below(std::min<std::size_t>(runs_.size(), 4))];
+  std::vector<Held> owned;
+  for (const Held& one : runs_) {
+    const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
+    if (view && view->execution.session && view->execution.version == one.version) owned.push_back(one);
+  }
+  const Held target = !owned.empty() && !chance(10) ? pick(owned) : runs_.empty() ? held() : pick(runs_);
   op.execution = target.execution;
   op.version = target.version;
   if (chance(4)) op.version += chance(50) ? 1 : -1;
@@ -365,7 +369,7 @@ Operation Generator::draw_sweep(Instant) {
 Operation Generator::draw(Instant now) {
   const std::uint64_t dice = random_.below(1000);
   if (dice < 170) return enqueue(now);
-  if (dice < 230) return advance(now);
+  if (dice < 240) return advance(now);
   if (dice < 260) return signal(now);
   if (dice < 390) return claim(now);
   if (dice < 470) return deliver(now);
