@@ -70,8 +70,10 @@ class FutureBase {
 // Adds `co_await` to a future that has `take`.
 template <class Self>
 class Awaitable : public FutureBase {
+  friend Self;
+  Awaitable(detail::RunPort& run, int slot) : FutureBase(run, slot) {}
+
  public:
-  using FutureBase::FutureBase;
   auto operator co_await() const& { return detail::FutureAwaiter<Self>{static_cast<const Self&>(*this)}; }
 #ifdef SEMEL_AWAIT_NAMED_ONLY
   template <class Never = void>
@@ -87,7 +89,7 @@ template <class T>
 class [[nodiscard]] Future : public Awaitable<Future<T>> {
  public:
   using value_type = T;
-  using Awaitable<Future<T>>::Awaitable;
+  Future(detail::RunPort& run, int slot) : Awaitable<Future<T>>(run, slot) {}
   // Precondition: ready().
   T take() const {
     const detail::Outcome& outcome = this->port().outcome(this->slot());
@@ -100,7 +102,7 @@ template <class T>
 class [[nodiscard]] Spawned : public Awaitable<Spawned<T>> {
  public:
   using value_type = T;
-  using Awaitable<Spawned<T>>::Awaitable;
+  Spawned(detail::RunPort& run, int slot) : Awaitable<Spawned<T>>(run, slot) {}
   T take() const {
     const detail::Outcome& outcome = this->port().outcome(this->slot());
     if constexpr (!std::is_void_v<T>) return *std::static_pointer_cast<T>(outcome.object);
@@ -112,7 +114,7 @@ template <class... F>
 class [[nodiscard]] All : public Awaitable<All<F...>> {
  public:
   using value_type = std::tuple<detail::ValueOrNone<typename F::value_type>...>;
-  using Awaitable<All<F...>>::Awaitable;
+  All(detail::RunPort& run, int slot) : Awaitable<All<F...>>(run, slot) {}
   value_type take() const {
     this->port().outcome(this->slot());
     return collect(std::index_sequence_for<F...>{});
@@ -131,7 +133,7 @@ class [[nodiscard]] AllOf : public Awaitable<AllOf<F>> {
  public:
   using Element = typename F::value_type;
   using value_type = std::conditional_t<std::is_void_v<Element>, void, std::vector<detail::ValueOrNone<Element>>>;
-  using Awaitable<AllOf<F>>::Awaitable;
+  AllOf(detail::RunPort& run, int slot) : Awaitable<AllOf<F>>(run, slot) {}
   value_type take() const {
     detail::RunPort& port = this->port();
     port.outcome(this->slot());
@@ -147,7 +149,7 @@ class [[nodiscard]] AllOf : public Awaitable<AllOf<F>> {
 class [[nodiscard]] Any : public Awaitable<Any> {
  public:
   using value_type = std::size_t;
-  using Awaitable<Any>::Awaitable;
+  Any(detail::RunPort& run, int slot) : Awaitable<Any>(run, slot) {}
   std::size_t take() const { return port().outcome(slot()).index; }
 };
 
@@ -155,7 +157,7 @@ template <class F>
 class [[nodiscard]] Timed : public Awaitable<Timed<F>> {
  public:
   using value_type = typename F::value_type;
-  using Awaitable<Timed<F>>::Awaitable;
+  Timed(detail::RunPort& run, int slot) : Awaitable<Timed<F>>(run, slot) {}
   value_type take() const {
     this->port().outcome(this->slot());
     return F(this->port(), this->port().member(this->slot(), 0)).take();

@@ -169,14 +169,16 @@ class WorkflowContext {
   // refer to variables of the workflow. A failure throws TaskFailed. It cannot be stopped half-way, so an await of it
   // is not cut short when the run is cancelled: the next one throws.
   template <class F, class... A>
-  auto run(std::string name, F function, A... args) {
-    static_assert((detail::is_owned<A> && ...), "ctx.run copies its arguments: pass values, no pointers and views");
-    using Returned = std::invoke_result_t<F&, A&...>;
+  auto run(std::string name, F&& function, A&&... args) {
+    static_assert((detail::is_owned<std::decay_t<A>> && ...),
+                  "ctx.run copies its arguments: pass values, no pointers and views");
+    using Returned = std::invoke_result_t<std::decay_t<F>&, std::decay_t<A>&...>;
     using R = typename detail::Unwrap<std::remove_cvref_t<Returned>>::type;
-    return Future<R>(
-        run_, run_.local(std::move(name), [function = std::move(function), ... args = std::move(args)]() mutable {
-          return detail::call_encoded(function, args...);
-        }));
+    auto body = [function = std::decay_t<F>(std::forward<F>(function)),
+                 ... args = std::decay_t<A>(std::forward<A>(args))]() mutable {
+      return detail::call_encoded(function, args...);
+    };
+    return Future<R>(run_, run_.local(std::move(name), std::move(body)));
   }
 
   // A task, run by any worker, with its retries.

@@ -123,7 +123,7 @@ void Machine::replay_patch(const core::Event& event) {
   else run_.patch_passed(event.name);
 }
 
-Error Machine::refuse(std::string expected, std::string actual) {
+Error Machine::refuse(const std::string& expected, const std::string& actual) {
   Error error = make_error(ErrorCode::NondeterminismError,
                            "event " + std::to_string(seq_) + " of the history is " + expected + ", but " + actual);
   error.details = {{"run", base::quote_json(info_.run_id.to_string())},

@@ -57,7 +57,7 @@ class Machine {
   Result<void> replay_input(const core::Event& event);
   Result<void> replay_command(const core::Event& event);
   void replay_patch(const core::Event& event);
-  Error refuse(std::string expected, std::string actual);
+  Error refuse(const std::string& expected, const std::string& actual);
 
   WorkflowStarter starter_;
   RunInfo info_;

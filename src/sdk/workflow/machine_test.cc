@@ -237,6 +237,7 @@ TEST(Saga, RunsEveryCompensationInReverseAndThrowsTheFirstFailure) {
   Driver driver(what, {});
   driver.run();
   std::vector<std::string> names;
+  names.reserve(driver.commands.size());
   for (const Command& command : driver.commands) names.push_back(command.event.name);
   EXPECT_EQ(names, (std::vector<std::string>{"undo3", "undo2", "undo1", ""}));
   EXPECT_NE(driver.history().back().data.find("\"Third\""), std::string::npos);
@@ -291,7 +292,7 @@ Part<void> inner(WorkflowContext& ctx, Counted) {
 Workflow<void> nested(WorkflowContext& ctx) {
   Counted local;
   (void)ctx.spawn(inner(ctx, Counted()));
-  (void)ctx.run("holds", [](Counted) {}, Counted());
+  (void)ctx.run("holds", [](const Counted&) {}, Counted());
   const Part<void> never_started = inner(ctx, Counted());
   try {
     co_await inner(ctx, Counted());

@@ -86,6 +86,7 @@ Workflow<std::string> catches_everything(WorkflowContext& ctx) {
 
 Workflow<std::vector<int>> fan_out(WorkflowContext& ctx, int count) {
   std::vector<Future<int>> steps;
+  steps.reserve(count);
   for (int i = 0; i < count; ++i) steps.push_back(ctx.execute<int>("part", i));
   co_return co_await all(steps);
 }
