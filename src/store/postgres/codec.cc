@@ -45,7 +45,7 @@ class Columns {
   int column_;
 };
 
-// The fields of an execution in the order of kExecutionColumns.
+// The fields of an execution in the order of kExecutionColumns, without the last: it came with schema 2.
 template <class Visit, class E>
 void each_field(Visit& visit, E& e) {
   visit(e.id), visit(e.tenant), visit(e.lane), visit(e.kind), visit(e.name), visit(e.identity), visit(e.priority);
@@ -55,7 +55,7 @@ void each_field(Visit& visit, E& e) {
   visit(e.version), visit(e.attempt), visit(e.flags), visit(e.last_end), visit(e.close_reason), visit(e.suspend_reason);
   visit(e.scheduled_at), visit(e.started_at), visit(e.completed_at), visit(e.cancel_requested_at);
   visit(e.lease_expires_at), visit(e.session), visit(e.worker), visit(e.next), visit(e.result), visit(e.error);
-  visit(e.progress), visit(e.parent_command);
+  visit(e.progress);
 }
 
 // Length-prefixed fields; -1 marks an absent optional. Starts with a format number.
@@ -146,7 +146,7 @@ void read_fields(const Rows& rows, int row, Fields&... fields) {
 core::Execution read_execution(const Rows& rows, int row, int first) {
   core::Execution e;
   Columns read(rows, row, first);
-  each_field(read, e);
+  each_field(read, e), read(e.parent_command);
   return e;
 }
 
@@ -230,8 +230,9 @@ core::Group read_group(const Rows& rows, int row) {
   Unpacker unpack(completion);
   std::int32_t format = 0;
   unpack(format);
-  if (format != 2) throw std::runtime_error("group " + g.id.to_string() + ": unknown completion format");
+  if (format != 1 && format != 2) throw std::runtime_error("group " + g.id.to_string() + ": unknown completion format");
   each_field(unpack, g.completion);
+  if (format > 1) unpack(g.completion.parent_command);  // since schema 2
   each_payload_field(unpack, g.completion_payload);
   return g;
 }
@@ -239,7 +240,7 @@ core::Group read_group(const Rows& rows, int row) {
 std::string encode_completion(const core::Execution& execution, const core::Payload& payload) {
   Packer pack;
   pack(std::int32_t{2});
-  each_field(pack, execution);
+  each_field(pack, execution), pack(execution.parent_command);
   each_payload_field(pack, payload);
   return pack.take();
 }

@@ -41,6 +41,39 @@ TEST_F(PostgresStoreTest, ATaskLivesFromEnqueueToSuccess) {
   ask_.expect_sound();
 }
 
+// A group that a binary of schema 1 wrote: its completion task lacks the field that came later.
+TEST_F(PostgresStoreTest, AGroupOfTheFirstSchemaIsCompleted) {
+  const auto lane = ask_.lane();
+  core::GroupCreate create;
+  create.group.id = ask_.fresh<GroupId>();
+  create.group.total = 1;
+  core::Execution& completion = create.group.completion;
+  completion.id = ask_.fresh<ExecutionId>();
+  completion.lane = lane;
+  completion.name = "all-done";
+  create.group.completion_payload = {completion.id, core::Encoding::json, "{}", ""};
+  ask_.ask(create);
+  std::string hex = database_.query("select encode(completion, 'hex') from semel.grp").text(0, 0);
+  const std::size_t payload = 2 * ((4 + 16) + (4 + 1) + (4 + 2) + 4);  // execution, encoding, args, policy
+  const std::string later = "0000000130";                              // parent_command
+  ASSERT_EQ(hex.substr(hex.size() - payload - later.size(), later.size()), later);
+  hex.erase(hex.size() - payload - later.size(), later.size());
+  ASSERT_EQ(hex.substr(0, 10), "0000000132");
+  hex[9] = '1';
+  database_.query("update semel.grp set completion = decode('" + hex + "', 'hex')");
+  auto member = ask_.task(lane);
+  member.group = create.group.id;
+  ask_.ask(member);
+  const auto held = ask_.ask(ask_.claim(lane, ask_.session(), 1)).tasks;
+  ASSERT_EQ(held.size(), 1u);
+  ask_.ask(Asker::complete(held[0].execution));
+  const auto view = store_->execution_get(core::kDefaultTenant, completion.id).value();
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->execution.name, "all-done");
+  EXPECT_EQ(view->payload.args, "{}");
+  ask_.expect_sound();
+}
+
 TEST_F(PostgresStoreTest, ClaimsComeInOrderOfPriorityDueTimeAndAge) {
   const auto lane = ask_.lane();
   std::vector<ExecutionId> wanted;
