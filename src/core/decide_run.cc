@@ -56,7 +56,8 @@ std::optional<Answer> refuse(const RunAdvance& op, RowCache& rows, Instant now) 
   const Run* run = rows.runs.find(op.execution);
   const auto count = static_cast<std::int32_t>(op.entries.size());
   const bool same = run && count > 0 && run->events == op.known + count;
-  const bool closed = is_terminal(e->status) && e->version == op.version + 1;
+  const bool from_outside = e->close_reason == CloseReason::terminated || e->status == Status::timed_out;
+  const bool closed = is_terminal(e->status) && e->version == op.version + 1 && !from_outside;
   if (!is_claimed(*e) || e->version != op.version) {
     if (closed && same && closes(op)) return AdvanceAnswer{e->status, run->events, false, true};
     return stale(rows, *e, op.version, now);

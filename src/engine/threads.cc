@@ -243,7 +243,8 @@ void Runtime::Impl::hints_main() {
     const auto strange = [this](const std::vector<core::LaneId>& lanes) {
       return std::any_of(lanes.begin(), lanes.end(), [this](core::LaneId id) { return !engine.directory().find(id); });
     };
-    if (hints.all || strange(hints.wakes.lanes) || strange(hints.wakes.alone)) look_everywhere();
+    if (hints.all || strange(hints.wakes.lanes) || strange(hints.wakes.alone) || strange(hints.wakes.runs))
+      look_everywhere();
     published(hints.wakes);
   }
 }

@@ -286,6 +286,9 @@ TEST_P(Runs, TerminateEndsARunAtOnceWhoeverOwnsIt) {
   EXPECT_EQ(after.close_reason, core::CloseReason::terminated);
   EXPECT_EQ(kinds(held.id).back(), EventKind::run_terminated);
   EXPECT_EQ(refused(advance_of(held)), ErrorCode::LeaseLost);
+  core::RunAdvance late = advance_of(held, {event(EventKind::run_completed, 0, "1")});
+  late.known -= 1;  // it knows nothing of the end
+  EXPECT_EQ(refused(late), ErrorCode::LeaseLost) << "another end than its own";
 }
 
 TEST_P(Runs, ContinueAsNewMovesTheIdAndLinksTheRuns) {

@@ -145,7 +145,8 @@ core::Answer Model::refuse_advance(const RunAdvance& q, const Execution* e) {
   const auto count = static_cast<std::int32_t>(q.entries.size());
   const bool recorded = run && count > 0 && run->events == q.known + count;
   if (!is_held(*e) || e->version != q.version) {
-    if (is_terminal(e->status) && e->version == q.version + 1 && recorded && closing(q))
+    const bool by_others = e->status == Status::timed_out || e->close_reason == core::CloseReason::terminated;
+    if (is_terminal(e->status) && !by_others && e->version == q.version + 1 && recorded && closing(q))
       return core::AdvanceAnswer{e->status, run->events, false, true};
     return answer_stranger(*e, Standing::lost);
   }
