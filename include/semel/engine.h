@@ -22,6 +22,8 @@
 #include "semel/result.h"
 #include "semel/task.h"
 #include "semel/worker.h"
+#include "semel/workflow.h"
+#include "semel/workflow_handle.h"
 
 struct sqlite3;
 
@@ -185,6 +187,45 @@ class Engine {
   }
   Result<std::pair<GroupId, RawHandle>> create_group_raw(int total, Item completion);
 
+  // ---- workflows ---------------------------------------------------------------------------------------------------
+
+  // Durable when it returns. A workflow_id that exists already is answered with its run, see StartOptions.
+  template <class R, class A>
+  Result<WorkflowHandle<R>> start(const WorkflowRef<R, A>& workflow, std::string workflow_id,
+                                  const std::type_identity_t<A>& argument, const StartOptions& options = {}) {
+    return workflow_handle<R>(start_raw(workflow.name(), std::move(workflow_id), encode_payload(argument), options));
+  }
+  template <class R>
+  Result<WorkflowHandle<R>> start(const WorkflowRef<R, None>& workflow, std::string workflow_id,
+                                  const StartOptions& options = {}) {
+    return workflow_handle<R>(start_raw(workflow.name(), std::move(workflow_id), encode_payload(None{}), options));
+  }
+  Result<RawHandle> start_raw(std::string name, std::string workflow_id, Result<Payload> argument,
+                              const StartOptions& options);
+
+  // Starts it unless it lives, and hands it the signal, in one step: no signal finds nobody.
+  template <class R, class A, class T>
+  Result<WorkflowHandle<R>> signal_with_start(const WorkflowRef<R, A>& workflow, std::string workflow_id,
+                                              const std::type_identity_t<A>& argument, std::string signal,
+                                              const T& value, std::string dedupe_id = {},
+                                              const StartOptions& options = {}) {
+    return workflow_handle<R>(signal_with_start_raw(workflow.name(), std::move(workflow_id), encode_payload(argument),
+                                                    std::move(signal), encode_payload(value), std::move(dedupe_id),
+                                                    options));
+  }
+  Result<RawHandle> signal_with_start_raw(std::string name, std::string workflow_id, Result<Payload> argument,
+                                          std::string signal, Result<Payload> value, std::string dedupe_id,
+                                          const StartOptions& options);
+
+  // The newest run of a workflow_id. InvalidArgument when it runs another workflow.
+  template <class R, class A>
+  Result<WorkflowHandle<R>> find(const WorkflowRef<R, A>& workflow, std::string_view workflow_id) {
+    return workflow_handle<R>(find_workflow_raw(workflow.name(), workflow_id));
+  }
+  Result<RawHandle> find_workflow_raw(std::string_view name, std::string_view workflow_id);
+  // As JSON, to be looked at or kept as a test of later code (semel/testing.h: replay).
+  Result<std::string> export_history(ExecutionId run);
+
   // ---- look up -----------------------------------------------------------------------------------------------------
 
   // The newest execution of an id, as a handle of the task's types. InvalidArgument when it runs another task.
@@ -237,6 +278,11 @@ class Engine {
   void shutdown(Duration grace = std::chrono::seconds(30));
 
  private:
+  template <class R>
+  static Result<WorkflowHandle<R>> workflow_handle(Result<RawHandle> handle) {
+    if (!handle) return std::move(handle).error();
+    return WorkflowHandle<R>(*std::move(handle));
+  }
   template <class R>
   static Result<Handle<R>> typed(Result<RawHandle> handle) {
     if (!handle) return std::move(handle).error();

@@ -19,6 +19,8 @@ namespace sdk {
 class Host;
 }
 
+class UpdateOptions;
+
 // An execution whose types are not known here.
 class RawHandle {
  public:
@@ -43,6 +45,14 @@ class RawHandle {
   // Cancels it: at once when it is queued, else its handler is told. Durable when it returns; a finished execution is
   // left as it is. Answers the status after the call.
   Result<Status> cancel() const;
+
+ protected:
+  // Of workflows, see WorkflowHandle.
+  Result<bool> signal_raw(std::string name, Result<Payload> value, std::string dedupe_id) const;
+  Result<Payload> query_raw(std::string name, Result<Payload> argument) const;
+  Result<Payload> update_raw(std::string name, Result<Payload> argument, const UpdateOptions& options) const;
+  Result<std::optional<Payload>> state_raw() const;
+  Result<Status> terminate_raw() const;
 
  private:
   friend class sdk::Host;

@@ -1,5 +1,5 @@
-// Durable tasks: steps run at least once; outcomes are recorded exactly once; a duplicate is answered, never executed
-// again. docs/guide-tasks.md walks through it, examples/ are whole programs.
+// Durable tasks and workflows: steps run at least once; outcomes are recorded exactly once; a duplicate is answered,
+// never executed again. docs/guide-tasks.md and docs/guide-workflows.md walk through it, examples/ are whole programs.
 #pragma once
 
 #include "semel/context.h"
@@ -14,7 +14,10 @@
 #include "semel/options.h"
 #include "semel/payload.h"
 #include "semel/result.h"
+#include "semel/saga.h"
 #include "semel/status.h"
 #include "semel/task.h"
 #include "semel/time.h"
 #include "semel/worker.h"
+#include "semel/workflow.h"
+#include "semel/workflow_handle.h"

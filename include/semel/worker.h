@@ -1,4 +1,4 @@
-// A pool of threads that claims tasks and runs their functions.
+// A pool of threads that claims tasks and workflows and runs their functions.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "semel/options.h"
 #include "semel/task.h"
+#include "semel/workflow.h"
 
 namespace semel {
 
@@ -27,7 +28,17 @@ class WorkerOptions {
     handlers_.emplace_back(std::move(name), std::move(handler));
     return *this;
   }
-  // Wraps every function; the first one added is the outermost.
+  // The workflows this worker runs: their code, the bodies of ctx.run, and their memory while they wait.
+  template <class R, class A>
+  WorkerOptions& add(const WorkflowType<R, A>& workflow) {
+    return add_workflow(workflow.name(), workflow.starter());
+  }
+  WorkerOptions& add_workflow(std::string name, WorkflowStarter starter) {
+    workflows_.emplace_back(std::move(name), std::move(starter));
+    return *this;
+  }
+  const std::vector<std::pair<std::string, WorkflowStarter>>& workflows() const { return workflows_; }
+  // Wraps every task function; the first one added is the outermost.
   WorkerOptions& use(Middleware middleware) {
     middleware_.push_back(std::move(middleware));
     return *this;
@@ -38,12 +49,16 @@ class WorkerOptions {
   SEMEL_OPTION(WorkerOptions, std::string, name)                  // told in `worker`; default "worker"
   SEMEL_OPTION(WorkerOptions, std::vector<std::string>, queues)   // default: all
   SEMEL_OPTION(WorkerOptions, std::vector<std::string>, tenants)  // default: the engine's
-  SEMEL_OPTION(WorkerOptions, int, concurrency)                   // handlers at once; default 8
+  SEMEL_OPTION(WorkerOptions, int, concurrency)                   // handlers at once, and bodies of ctx.run; default 8
+  // Workflows kept in memory while they wait; beyond it the longest waiting ones are rebuilt from their history when
+  // something happens. Default 10,000.
+  SEMEL_OPTION(WorkerOptions, int, max_hot_workflows)
   // How long a claim outlives its process; renewed while the process lives. Default 30 s, 1 s .. 7 d.
   SEMEL_OPTION(WorkerOptions, Duration, lease)
 
  private:
   std::vector<std::pair<std::string, RawHandler>> handlers_;
+  std::vector<std::pair<std::string, WorkflowStarter>> workflows_;
   std::vector<Middleware> middleware_;
 };
 
@@ -56,6 +71,12 @@ struct WorkerMetrics {
   std::uint64_t lease_lost = 0;
   std::uint64_t no_handler = 0;
   std::uint64_t running = 0;  // now
+  // Workflows.
+  std::uint64_t runs_closed = 0;
+  std::uint64_t runs_parked = 0;      // code that no longer fits its history
+  std::uint64_t runs_evicted = 0;     // left memory while they waited
+  std::uint64_t workflows_stuck = 0;  // code that blocked or span between two awaits
+  std::uint64_t runs_hot = 0;         // in memory now
 };
 
 // A running pool. The engine owns it: dropping this object leaves it running until stop() or Engine::shutdown.

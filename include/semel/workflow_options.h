@@ -1,13 +1,64 @@
 // Settings of what a workflow starts. Classes with setters, like those of options.h.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 
+#include "semel/json.h"
 #include "semel/options.h"
 #include "semel/status.h"
 #include "semel/time.h"
 
 namespace semel {
+
+// Of Engine::start.
+class StartOptions {
+ public:
+  SEMEL_OPTION(StartOptions, std::string, queue)   // default "default"; steps go there too unless they name another
+  SEMEL_OPTION(StartOptions, std::string, tenant)  // default: the engine's
+  SEMEL_OPTION(StartOptions, int, priority)        // 0..32767, smaller first; default 100
+  SEMEL_OPTION(StartOptions, Duration, delay)
+  SEMEL_OPTION(StartOptions, Instant, scheduled_at)
+  SEMEL_OPTION(StartOptions, Duration, timeout)  // of the whole workflow, with what continues it; then timed_out
+  // Runs of a workflow that fails; default 1. A retry is a new run with an empty history.
+  SEMEL_OPTION(StartOptions, int, max_attempts)
+  SEMEL_OPTION(StartOptions, RetryPolicy, retry)
+  // What a second start of the workflow_id is told: the existing run (default), an error, or a new run that replaces a
+  // live one.
+  SEMEL_OPTION(StartOptions, OnDuplicate, on_duplicate)
+  SEMEL_OPTION(StartOptions, Reuse, reuse)  // which finished runs a new one may follow; default failed_only
+  SEMEL_OPTION(StartOptions, bool, match_args)
+  // The id of this request: the same request sent twice is answered with the same run, whatever on_duplicate says.
+  SEMEL_OPTION(StartOptions, std::string, idempotency_key)
+  SEMEL_OPTION(StartOptions, Duration, idempotency_key_ttl)
+
+  // Kept with the run for people to read; no rule looks at it.
+  template <class T>
+  StartOptions& memo(std::string name, const T& value) {
+    memo_[std::move(name)] = json::encode(value);
+    return *this;
+  }
+  // The same, and runs can be listed by it: strings, numbers, booleans.
+  template <class T>
+  StartOptions& attribute(std::string name, const T& value) {
+    attributes_[std::move(name)] = json::encode(value);
+    return *this;
+  }
+  // Name -> JSON text.
+  const std::map<std::string, std::string>& memo() const { return memo_; }
+  const std::map<std::string, std::string>& attributes() const { return attributes_; }
+
+ private:
+  std::map<std::string, std::string> memo_, attributes_;
+};
+
+// Of WorkflowHandle::update.
+class UpdateOptions {
+ public:
+  SEMEL_OPTION(UpdateOptions, std::string, id)  // of the request: asked again, it is answered, not done again
+  SEMEL_OPTION(UpdateOptions, Duration, timeout)
+};
 
 // Of WorkflowContext::execute. What is not set comes from the queue, then from the defaults of tasks.
 class StepOptions {

@@ -112,7 +112,9 @@ void attach(RowCache& rows, ExecutionId run, const Event& command, const Enqueue
   if (!(target->flags & kWatched)) rows.executions.update(existing.execution).flags |= kWatched;
 }
 
+// Without `start` it was refused before it got here, and its failure is recorded beside it.
 void start(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, Instant now) {
+  if (!entry.start) return;
   const Answer answer = decide_part(*entry.start, rows, now);
   if (const auto* error = std::get_if<Error>(&answer)) return tell_refusal(rows, run, entry.event, *error, now);
   const auto& enqueued = std::get<EnqueueAnswer>(answer);

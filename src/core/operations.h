@@ -168,6 +168,7 @@ struct RunAdvance {
   std::int32_t known = 0;  // events of the history that the owner knows; another number is refused
   std::vector<Entry> entries;
   bool waits = false;  // nothing to do until mail comes
+  Duration park_for{0};
 };
 struct AdvanceAnswer {
   Status status{};

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "engine/inline_runs.h"
 #include "engine/threads_handlers.h"
+#include "engine/threads_runs.h"
 
 namespace semel::engine {
 namespace {
@@ -144,11 +145,10 @@ void Runtime::Impl::start() {
   hooks.answered = [this] {
     if (somebody_waits.load(std::memory_order_relaxed)) stop_bell.ring();
   };
-  hooks.ride = [this](const std::map<core::LaneId, std::int32_t>& lanes) {
+  hooks.ride = [this](const FreshLanes& lanes) {
     std::vector<Rider> riders;
     stepped.step_all(now(), [&](Worker& worker, Instant&, Instant when) {
-      if (riders.empty())
-        if (auto rider = worker.ride(lanes, when)) riders.push_back(*std::move(rider));
+      if (riders.empty()) riders = worker.ride(lanes, when);
       return kEndOfTime;
     });
     return riders;
@@ -335,26 +335,37 @@ Result<DeliverOutcome> Runtime::deliver(DeliverRequest request, const Handler& h
 // ---- worker pool ----------------------------------------------------------------------------------------------------
 
 struct WorkerPool::Impl {
-  Impl(Runtime::Impl& owner, std::shared_ptr<HandlerTable> table, const WorkerOptions& options)
+  Impl(Runtime::Impl& owner, std::shared_ptr<HandlerTable> table, const WorkerOptions& options,
+       std::shared_ptr<const WorkflowTable> workflows, const KeeperOptions& run_options)
       : runtime(owner),
         handlers(std::move(table)),
         pool(handlers, owner.store->clock(), options.threads > 0 ? options.threads : options.slots),
-        worker(owner.engine, *handlers, pool, options) {}
+        run_pool(workflows ? std::make_shared<RunPool>(options.slots) : nullptr),
+        keeper(workflows ? std::make_shared<RunKeeper>(owner.engine, workflows, run_pool, run_options) : nullptr),
+        worker(owner.engine, *handlers, pool, options, keeper.get()) {}
   bool wait_until(Duration patience, bool (Worker::*state)() const);
 
   Runtime::Impl& runtime;
   std::shared_ptr<HandlerTable> handlers;
   HandlerPool pool;
+  std::shared_ptr<RunPool> run_pool;  // both null where no workflow is known
+  std::shared_ptr<RunKeeper> keeper;
   Worker worker;
   std::mutex mutex;
   bool stopped = false;
 };
 
-std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options) {
+std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options,
+                                                  std::shared_ptr<const WorkflowTable> workflows, KeeperOptions runs) {
   handlers->seal();
-  auto pool = std::make_unique<WorkerPool::Impl>(*impl_, std::move(handlers), options);
+  if (workflows && workflows->empty()) workflows = nullptr;
+  auto pool = std::make_unique<WorkerPool::Impl>(*impl_, std::move(handlers), options, std::move(workflows), runs);
   Worker* worker = &pool->worker;
   worker->wake = [runtime = impl_.get()] { runtime->writer_bell().ring(); };
+  if (pool->keeper) {
+    pool->keeper->wake = worker->wake;
+    pool->keeper->over = [worker](ClaimId claim, bool closed) { worker->run_over(claim, closed); };
+  }
   pool->pool.run_for(*worker);
   for (WorkerList* list : {&impl_->noted, &impl_->stepped, &impl_->polled, &impl_->beating}) list->add(worker);
   for (Bell* bell : {&impl_->writer_bell(), &impl_->clockwork_bell, &impl_->heartbeat_bell}) bell->ring();
@@ -364,6 +375,10 @@ std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> 
 WorkerPool::WorkerPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WorkerPool::~WorkerPool() { stop(); }
 WorkerStats WorkerPool::stats() const { return impl_->worker.stats(); }
+KeeperStats WorkerPool::run_stats() const { return impl_->keeper ? impl_->keeper->stats() : KeeperStats{}; }
+bool WorkerPool::query(ExecutionId run, std::string name, std::string args, Callback<std::string> done) {
+  return impl_->keeper && impl_->keeper->query(run, std::move(name), std::move(args), std::move(done));
+}
 Worker& WorkerPool::worker() { return impl_->worker; }
 
 bool WorkerPool::Impl::wait_until(Duration patience, bool (Worker::*state)() const) {
@@ -388,6 +403,10 @@ void WorkerPool::stop(Duration grace) {
   impl_->worker.close_session();
   impl_->wait_until(Duration{2'000'000}, &Worker::closed);
   impl_->pool.close();
+  if (impl_->keeper) {
+    impl_->run_pool->close();
+    impl_->keeper->close();
+  }
   for (WorkerList* list : {&runtime.noted, &runtime.stepped, &runtime.polled, &runtime.beating})
     list->remove(&impl_->worker);
   // Answers still under way would find the worker gone.

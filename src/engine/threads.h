@@ -1,7 +1,8 @@
 // The only place with threads: one runtime per open store.
 //
-// Threads: writer, slow lane and hints (where the store has them), clockwork (timers, sweeps, waiters, polls), heartbeat, and the
-// handler threads of each worker. The simulator is the other driver of the same engine objects.
+// Threads: writer, slow lane and hints (where the store has them), clockwork (timers, sweeps, waiters, polls),
+// heartbeat, and the handler and workflow threads of each worker. The simulator is the other driver of the same engine
+// objects.
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,7 @@
 
 #include "engine/clockwork.h"
 #include "engine/engine.h"
+#include "engine/run_keeper.h"
 #include "engine/worker.h"
 
 namespace semel::engine {
@@ -48,7 +50,10 @@ class WorkerPool {
  public:
   ~WorkerPool();
   WorkerStats stats() const;
+  KeeperStats run_stats() const;  // zeros where no workflow is known
   Worker& worker();
+  // Answers from the memory of a run that is owned here. False: it is not.
+  bool query(ExecutionId run, std::string name, std::string args, Callback<std::string> done);
   // Stop claiming, release what has not started, wait for handlers up to `grace`, ask them to stop, wait `grace` / 6
   // more, abandon; outcomes that ended are durable once it returned.
   void stop(Duration grace = Duration{30'000'000});
@@ -76,8 +81,10 @@ class Runtime {
 
   void clean_now();  // starts a cleanup pass
 
-  // `handlers` must stay unchanged from now on. The pool must end before the runtime.
-  std::unique_ptr<WorkerPool> start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options);
+  // `handlers` and `workflows` (null: none) must stay unchanged from now on. The pool must end before the runtime.
+  std::unique_ptr<WorkerPool> start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options,
+                                           std::shared_ptr<const WorkflowTable> workflows = nullptr,
+                                           KeeperOptions runs = {});
 
   // Runs an asynchronous call and waits for its answer:
   //   runtime.wait<EnqueueOutcome>([&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });

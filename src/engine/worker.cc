@@ -28,13 +28,15 @@ bool outcome_unknown(const Error& error) { return error.code == ErrorCode::Unkno
 
 }  // namespace
 
-Worker::Worker(Engine& engine, const HandlerTable& handlers, Executor& executor, WorkerOptions options)
+Worker::Worker(Engine& engine, const HandlerTable& handlers, Executor& executor, WorkerOptions options, RunOwner* runs)
     : engine_(engine),
       env_(engine.env()),
       handlers_(handlers),
       executor_(executor),
       options_(std::move(options)),
-      lanes_(options_.tenants, options_.queues) {}
+      owner_(runs),
+      lanes_(options_.tenants, options_.queues),
+      run_lanes_(options_.tenants, options_.queues) {}
 
 Worker::~Worker() = default;
 
@@ -58,6 +60,7 @@ void Worker::submit(core::Operation operation, Writer::Done done) {
 }
 
 bool Worker::quiet() const {
+  if (owner_ != nullptr && !owner_->quiet()) return false;
   std::lock_guard lock(mutex_);
   return under_way_ == 0;
 }
@@ -77,22 +80,27 @@ Instant Worker::step(Instant now) {
     }
     plan_dispatch(todo);
     plan_claim(now, todo);
+    plan_runs(now, todo);
     next = next_step(now);
   }
   carry_out(std::move(todo));
-  return next;
+  return owner_ != nullptr ? std::min(next, owner_->step(now)) : next;
 }
 
 Instant Worker::next_step(Instant now) const {
   Instant next = lanes_.next_release(now);
   if (session_state_ == SessionState::none && !draining_) next = std::min(next, open_at_);
   if (!retry_ends_.empty()) next = std::min(next, retry_ends_.front().first);
-  if (claim_at_ > now) next = std::min(next, claim_at_);
+  for (const Asking* asking : {&asking_tasks_, &asking_runs_})
+    if (asking->not_before > now) next = std::min(next, asking->not_before);
   return next;
 }
 
 void Worker::carry_out(Todo todo) {
   for (auto& [run, reason] : todo.stop) run->request_stop(reason);
+  if (todo.lost && owner_ != nullptr) owner_->lose(*todo.lost);
+  for (auto& release : todo.give_back) submit(std::move(release), nullptr);
+  if (!todo.own.empty()) owner_->own(std::move(todo.own));
   for (auto& run : todo.release) send_release(run);
   for (auto& run : todo.end) send_end(run);
   if (todo.open) {
@@ -100,7 +108,7 @@ void Worker::carry_out(Todo todo) {
     submit(*std::move(todo.open), [this, session](core::Answer answer) { session_opened(session, std::move(answer)); });
   }
   for (auto& operation : todo.forget) submit(std::move(operation), nullptr);
-  if (todo.claim) send_claim(std::move(todo.claim));
+  for (auto& claim : todo.claims) send_claim(std::move(claim));
   if (!todo.start.empty()) executor_.start(std::move(todo.start));
 }
 
@@ -139,16 +147,15 @@ void Worker::lose_session(Todo& todo) {
   session_state_ = SessionState::none;
   renew_at_ = kEndOfTime;
   open_at_ = Instant{};
+  todo.lost = session_;
   for (auto& [id, run] : runs_) todo.stop.emplace_back(run, StopReason::lease_lost);
   for (const auto& run : buffer_) {
     ++stats_.lease_lost;
     forget(*run, false);
   }
   buffer_.clear();
-  if (unknown_claim_ && !claim_resent_) {  // waits to be asked again: its session is not renewed any more
-    unknown_claim_ = nullptr;
-    claiming_ = false;
-  }
+  for (Asking* asking : {&asking_tasks_, &asking_runs_})
+    if (asking->unknown && !asking->resent) *asking = {};  // its session is not renewed any more
 }
 
 void Worker::session_renewed(SessionId session, core::Answer answer) {
@@ -244,65 +251,117 @@ int Worker::wanted() const {
   return missing * 2 >= target ? std::max(0, missing) : 0;
 }
 
-core::TaskClaim Worker::new_claim(std::vector<core::TaskClaim::Want> lanes) {
+core::TaskClaim Worker::new_claim(std::vector<core::TaskClaim::Want> lanes, core::Pool pool) {
   core::TaskClaim claim;
   claim.id = env_.next_id<ClaimId>();
   claim.session = session_;
   claim.worker = options_.name;
   claim.lease = options_.lease;
   claim.lanes = std::move(lanes);
-  claiming_ = true;
+  claim.pool = pool;
+  asking_for(pool).busy = true;
   return claim;
 }
 
+bool Worker::may_ask(const Asking& asking, Instant now) const {
+  return session_state_ == SessionState::open && !draining_ && !asking.busy && now >= asking.not_before;
+}
+
+// True: a claim whose outcome is not known comes first.
+bool Worker::plan_repeat(Asking& asking, Instant now, Todo& todo) {
+  if (!asking.unknown || asking.resent || now < asking.not_before) return false;
+  todo.claims.push_back(asking.unknown);
+  asking.resent = true;
+  return true;
+}
+
 void Worker::plan_claim(Instant now, Todo& todo) {
-  if (unknown_claim_ && now >= claim_at_ && !claim_resent_) {
-    todo.claim = unknown_claim_;
-    claim_resent_ = true;
-    return;
-  }
-  if (session_state_ != SessionState::open || draining_ || claiming_ || now < claim_at_ || alone_running_) return;
+  if (plan_repeat(asking_tasks_, now, todo)) return;
+  if (!may_ask(asking_tasks_, now) || alone_running_ || handlers_.empty()) return;
   if (plan_alone(now, todo)) return;
   if (!lanes_.any_ready()) return;
   const int limit = std::min(wanted(), 1000);
   if (limit == 0) return;
   auto lanes = lanes_.pick(engine_.directory(), limit, now);
   if (lanes.empty()) return;
-  todo.claim = std::make_shared<const core::TaskClaim>(new_claim(std::move(lanes)));
+  todo.claims.push_back(std::make_shared<const core::TaskClaim>(new_claim(std::move(lanes))));
   if (!forgettable_.empty()) todo.forget.emplace_back(core::LeaseForget{std::exchange(forgettable_, {})});
 }
 
-std::optional<Rider> Worker::ride(const std::map<core::LaneId, std::int32_t>& lanes, Instant now) {
-  core::TaskClaim claim;
+// Decisions are not counted against the limits of their queue, which are about tasks.
+void Worker::plan_runs(Instant now, Todo& todo) {
+  if (owner_ == nullptr || plan_repeat(asking_runs_, now, todo)) return;
+  if (!may_ask(asking_runs_, now) || !run_lanes_.any_ready()) return;
+  const int limit = std::min(owner_->room(), 1000);
+  if (limit <= 0) return;
+  auto lanes = run_lanes_.pick(engine_.directory(), limit, now);
+  for (auto& want : lanes) want.limited = false;
+  if (lanes.empty()) return;
+  todo.claims.push_back(std::make_shared<const core::TaskClaim>(new_claim(std::move(lanes), core::Pool::runs)));
+  if (!forgettable_.empty()) todo.forget.emplace_back(core::LeaseForget{std::exchange(forgettable_, {})});
+}
+
+namespace {
+
+std::vector<core::TaskClaim::Want> wants_of(const std::map<core::LaneId, std::int32_t>& lanes, std::int32_t left,
+                                            const std::function<bool(core::LaneId)>& may) {
+  std::vector<core::TaskClaim::Want> wants;
+  for (const auto& [id, count] : lanes) {
+    if (left <= 0 || !may(id)) continue;
+    wants.push_back({id, std::min(left, count), false});
+    left -= wants.back().limit;
+  }
+  return wants;
+}
+
+}  // namespace
+
+std::optional<core::TaskClaim> Worker::ride_tasks(const std::map<core::LaneId, std::int32_t>& lanes, Instant now) {
+  if (lanes.empty() || !may_ask(asking_tasks_, now) || alone_running_ || handlers_.empty()) return {};
+  if (!alone_lanes_.empty() || lanes_.any_ready() || !buffer_.empty()) return {};
+  if (rides_to_skip_ > 0) {
+    --rides_to_skip_;
+    return {};
+  }
+  auto wants = wants_of(lanes, std::min(wanted(), 1000), [this](core::LaneId id) {
+    const LaneRef lane = engine_.directory().find(id);
+    return lane && !lane->lane.config.paused && !lane->limited() && lanes_.serves(*lane);
+  });
+  if (wants.empty()) return {};
+  return new_claim(std::move(wants));
+}
+
+std::optional<core::TaskClaim> Worker::ride_runs(const std::map<core::LaneId, std::int32_t>& lanes, Instant now) {
+  if (lanes.empty() || owner_ == nullptr || !may_ask(asking_runs_, now) || run_lanes_.any_ready()) return {};
+  auto wants = wants_of(lanes, std::min(owner_->room(), 1000), [this](core::LaneId id) {
+    const LaneRef lane = engine_.directory().find(id);
+    return lane && !lane->lane.config.paused && run_lanes_.serves(*lane);
+  });
+  if (wants.empty()) return {};
+  return new_claim(std::move(wants), core::Pool::runs);
+}
+
+std::vector<Rider> Worker::ride(const FreshLanes& lanes, Instant now) {
+  std::vector<core::TaskClaim> claims;
   {
     std::lock_guard lock(mutex_);
-    if (session_state_ != SessionState::open || draining_ || claiming_ || now < claim_at_ || alone_running_) return {};
-    if (!alone_lanes_.empty() || lanes_.any_ready() || !buffer_.empty()) return {};
-    if (rides_to_skip_ > 0) {
-      --rides_to_skip_;
-      return {};
-    }
-    std::int32_t left = std::min(wanted(), 1000);
-    std::vector<core::TaskClaim::Want> wants;
-    for (const auto& [id, count] : lanes) {
-      const LaneRef lane = engine_.directory().find(id);
-      if (left == 0 || !lane || lane->lane.config.paused || lane->limited() || !lanes_.serves(*lane)) continue;
-      wants.push_back({id, std::min(left, count), false});
-      left -= wants.back().limit;
-    }
-    if (wants.empty()) return {};
-    claim = new_claim(std::move(wants));
-    ++under_way_;
+    if (auto claim = ride_tasks(lanes.tasks, now)) claims.push_back(*std::move(claim));
+    if (auto claim = ride_runs(lanes.runs, now)) claims.push_back(*std::move(claim));
+    under_way_ += static_cast<int>(claims.size());
   }
-  const auto shared = std::make_shared<const core::TaskClaim>(claim);
-  return Rider{std::move(claim), [this, shared, now](core::Answer answer) {
-                 const auto* claimed_now = std::get_if<core::ClaimAnswer>(&answer);
-                 const bool empty = claimed_now != nullptr && claimed_now->tasks.empty();
-                 claimed(shared, now, std::move(answer));
-                 std::lock_guard lock(mutex_);
-                 if (empty) rides_to_skip_ = kRidesSkipped;
-                 --under_way_;
-               }};
+  std::vector<Rider> riders;
+  for (auto& claim : claims) {
+    const auto shared = std::make_shared<const core::TaskClaim>(claim);
+    riders.push_back({std::move(claim), [this, shared, now](core::Answer answer) {
+                        const auto* claimed_now = std::get_if<core::ClaimAnswer>(&answer);
+                        const bool empty = claimed_now != nullptr && claimed_now->tasks.empty();
+                        claimed(shared, now, std::move(answer));
+                        std::lock_guard lock(mutex_);
+                        if (empty && shared->pool == core::Pool::tasks) rides_to_skip_ = kRidesSkipped;
+                        --under_way_;
+                      }});
+  }
+  return riders;
 }
 
 // A task that took a worker down is claimed when nothing else runs here. True: claim nothing else now.
@@ -318,9 +377,8 @@ bool Worker::plan_alone(Instant now, Todo& todo) {
   const LaneRef lane = engine_.directory().find(alone_lanes_.back());
   alone_lanes_.pop_back();
   if (!lane || lane->lane.config.paused || !lanes_.serves(*lane)) return false;
-  core::TaskClaim claim = new_claim({{lane->lane.id, 1, lane->limited()}});
-  claim.pool = core::Pool::alone;
-  todo.claim = std::make_shared<const core::TaskClaim>(std::move(claim));
+  todo.claims.push_back(
+      std::make_shared<const core::TaskClaim>(new_claim({{lane->lane.id, 1, lane->limited()}}, core::Pool::alone)));
   return true;
 }
 
@@ -335,25 +393,28 @@ void Worker::claimed(std::shared_ptr<const core::TaskClaim> claim, Instant asked
   if (const auto* error = std::get_if<Error>(&answer)) {
     {
       std::lock_guard lock(mutex_);
-      claim_at_ = add_saturated(now, kPauseAfterError);
-      claim_resent_ = false;
+      Asking& asking = asking_for(claim->pool);
+      asking.not_before = add_saturated(now, kPauseAfterError);
+      asking.resent = false;
       // What an unknown claim holds would stay leased as long as the session lives: it is asked again under its id.
       const bool gone = claim->session != session_ || error->code == ErrorCode::ShuttingDown;
-      if (!gone && (outcome_unknown(*error) || claim == unknown_claim_)) unknown_claim_ = claim;
-      else unknown_claim_ = nullptr;
-      claiming_ = unknown_claim_ != nullptr;
+      if (!gone && (outcome_unknown(*error) || claim == asking.unknown)) asking.unknown = claim;
+      else asking.unknown = nullptr;
+      asking.busy = asking.unknown != nullptr;
     }
     return poke();
   }
   Todo todo;
   {
     std::lock_guard lock(mutex_);
-    claiming_ = false;
-    unknown_claim_ = nullptr;
-    claim_resent_ = false;
+    Asking& asking = asking_for(claim->pool);
+    asking.busy = asking.resent = false;
+    asking.unknown = nullptr;
     const double took = std::clamp(static_cast<double>((now - asked_at).count()), 0.0, kMaxClaimMicros);
     claim_micros_ += 0.2 * (took - claim_micros_);
-    take_tasks(*claim, std::get<core::ClaimAnswer>(std::move(answer)), todo);
+    auto& brought = std::get<core::ClaimAnswer>(answer);
+    if (claim->pool == core::Pool::runs) take_runs(*claim, std::move(brought), todo);
+    else take_tasks(*claim, std::move(brought), todo);
     plan_dispatch(todo);
   }
   SEMEL_FP("worker.after_claim");
@@ -396,14 +457,40 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
   for (const auto& [lane, at] : answer.retry_at) lanes_.hold(lane, at);
 }
 
+void Worker::take_runs(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo) {
+  std::unordered_map<core::LaneId, int, core::KeyHash> per_lane;
+  const bool gone = claim.session != session_ || session_state_ != SessionState::open || draining_;
+  for (auto& task : answer.tasks) {
+    ++per_lane[task.execution.lane];
+    if (gone) {
+      todo.give_back.push_back({task.execution.id, task.execution.version, Duration{0}, false});
+      continue;
+    }
+    ++claims_[claim.id];
+    const LaneRef lane = engine_.directory().find(task.execution.lane);
+    todo.own.push_back({store::ExecutionView{std::move(task.execution), std::move(task.payload),
+                                             lane ? lane->tenant : "", lane ? lane->lane.queue : ""},
+                        claim.id, claim.session});
+  }
+  for (const auto& want : claim.lanes)
+    if (per_lane[want.lane] < want.limit) run_lanes_.mark_empty(want.lane);
+}
+
+void Worker::run_over(ClaimId claim, bool closed) {
+  std::lock_guard lock(mutex_);
+  count_over(claim, closed);
+}
+
 // ---- where the work is ----------------------------------------------------------------------------------------------
 
 void Worker::note_wakes(const store::Wakes& wakes) {
   Todo todo;
-  const bool ready = !wakes.lanes.empty() || !wakes.alone.empty();
+  if (owner_ != nullptr) owner_->note_wakes(wakes);
+  const bool ready = !wakes.lanes.empty() || !wakes.alone.empty() || (owner_ != nullptr && !wakes.runs.empty());
   if (ready || !wakes.cancel_requested.empty()) {
     std::lock_guard lock(mutex_);
     for (const auto lane : wakes.lanes) lanes_.mark_ready(lane);
+    for (const auto lane : wakes.runs) run_lanes_.mark_ready(lane);
     for (const auto lane : wakes.alone) mark_alone(lane);
     for (const auto& id : wakes.cancel_requested)
       if (const auto it = runs_.find(id); it != runs_.end()) todo.stop.emplace_back(it->second, StopReason::cancelled);
@@ -423,6 +510,7 @@ Instant Worker::poll(Instant now) {
   const auto pause = options_.poll_interval.count();
   const Instant next = add_saturated(
       now, Duration{pause / 2 + static_cast<std::int64_t>(env_.random.below(static_cast<std::uint64_t>(pause)))});
+  if (owner_ != nullptr) owner_->poll(now);
   auto ready = env_.store.ready_lanes();
   if (!ready) return next;
   const bool strange = std::any_of(ready->begin(), ready->end(),
@@ -433,6 +521,7 @@ Instant Worker::poll(Instant now) {
     for (const auto& row : *ready) {
       if (row.pool == core::Pool::alone) mark_alone(row.lane);
       else if (row.pool == core::Pool::tasks) lanes_.mark_ready(row.lane);
+      else run_lanes_.mark_ready(row.lane);
     }
   }
   if (!ready->empty()) poke();

@@ -57,9 +57,34 @@ class Executor {
   virtual std::vector<RunRef> take_unstarted() = 0;
 };
 
+// A run that this worker's session owns now.
+struct ClaimedRun {
+  store::ExecutionView view;
+  ClaimId claim;
+  SessionId session;
+};
+
+// Keeps the runs that a worker claims (run_keeper.h). The worker calls it; it never calls the worker under a lock of
+// its own.
+class RunOwner {
+ public:
+  virtual ~RunOwner() = default;
+  virtual int room() const = 0;  // runs it would take now
+  virtual void own(std::vector<ClaimedRun> runs) = 0;
+  virtual void lose(SessionId session) = 0;  // the session is over: its runs belong to others
+  virtual void note_wakes(const store::Wakes& wakes) = 0;
+  virtual Instant step(Instant now) = 0;
+  virtual void poll(Instant now) = 0;
+  virtual void drain() = 0;
+  virtual bool drained() const = 0;
+  virtual bool quiet() const = 0;
+};
+
 class Worker {
  public:
-  Worker(Engine& engine, const HandlerTable& handlers, Executor& executor, WorkerOptions options);
+  // `runs` is null where no workflow is known: then no run is ever claimed.
+  Worker(Engine& engine, const HandlerTable& handlers, Executor& executor, WorkerOptions options,
+         RunOwner* runs = nullptr);
   ~Worker();
 
   // Opens the session and claims what it may. Returns when it wants to be called again.
@@ -69,9 +94,11 @@ class Worker {
   // Looks for ready lanes: reads the store. Its own thread may call it.
   Instant poll(Instant now);
   void note_wakes(const store::Wakes& wakes);
-  // Tasks are about to be enqueued into these lanes: an idle worker claims them in the same transaction. Nothing where
+  // Work is about to be enqueued into these lanes: an idle worker claims it in the same transaction. Nothing where
   // other work waits: then everybody's turn comes by `step`.
-  std::optional<Rider> ride(const std::map<core::LaneId, std::int32_t>& lanes, Instant now);
+  std::vector<Rider> ride(const FreshLanes& lanes, Instant now);
+  // A run of that claim is owned no more. `closed`: the store said so, else the claim's record must stay.
+  void run_over(ClaimId claim, bool closed);
 
   // The executor calls this right before the handler; false: the lease is gone, do not run it (and do not finish it).
   bool begin(Run& run, Instant now);
@@ -100,13 +127,30 @@ class Worker {
     std::vector<std::pair<RunRef, StopReason>> stop;
     std::vector<core::Operation> forget;
     std::optional<core::SessionOpen> open;
-    std::shared_ptr<const core::TaskClaim> claim;
+    std::vector<std::shared_ptr<const core::TaskClaim>> claims;
     std::vector<RunRef> end;
+    std::vector<ClaimedRun> own;
+    std::vector<core::TaskRelease> give_back;  // runs
+    std::optional<SessionId> lost;
   };
+  // One claim is under way at a time, of tasks and of runs each.
+  struct Asking {
+    bool busy = false;
+    Instant not_before{};
+    bool resent = false;
+    std::shared_ptr<const core::TaskClaim> unknown;  // may hold something: asked again until the store tells
+  };
+  Asking& asking_for(core::Pool pool) { return pool == core::Pool::runs ? asking_runs_ : asking_tasks_; }
+  bool may_ask(const Asking& asking, Instant now) const;
   void plan_session(Instant now, Todo& todo);
+  bool plan_repeat(Asking& asking, Instant now, Todo& todo);
   void plan_claim(Instant now, Todo& todo);
+  void plan_runs(Instant now, Todo& todo);
   bool plan_alone(Instant now, Todo& todo);
-  core::TaskClaim new_claim(std::vector<core::TaskClaim::Want> lanes);  // mutex held; no other until it is answered
+  // Mutex held; no other of its sort until it is answered.
+  core::TaskClaim new_claim(std::vector<core::TaskClaim::Want> lanes, core::Pool pool = core::Pool::tasks);
+  std::optional<core::TaskClaim> ride_tasks(const std::map<core::LaneId, std::int32_t>& lanes, Instant now);
+  std::optional<core::TaskClaim> ride_runs(const std::map<core::LaneId, std::int32_t>& lanes, Instant now);
   void mark_alone(core::LaneId lane);
   void plan_dispatch(Todo& todo);
   void lose_session(Todo& todo);
@@ -120,6 +164,8 @@ class Worker {
   void session_renewed(SessionId session, core::Answer answer);
   void claimed(std::shared_ptr<const core::TaskClaim> claim, Instant asked_at, core::Answer answer);
   void take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo);
+  void take_runs(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo);
+  void count_over(ClaimId claim, bool closed);
   void send_release(const RunRef& run);
   void send_end(const RunRef& run);
   void ended(const RunRef& run, core::Answer answer);
@@ -134,9 +180,11 @@ class Worker {
   const HandlerTable& handlers_;
   Executor& executor_;
   const WorkerOptions options_;
+  RunOwner* const owner_;
 
   mutable std::mutex mutex_;
   LanePicker lanes_;
+  LanePicker run_lanes_;
   SessionState session_state_ = SessionState::none;
   SessionId session_;
   Instant session_expires_{};
@@ -154,12 +202,9 @@ class Worker {
   std::vector<ClaimId> forgettable_;
 
   int under_way_ = 0;  // operations whose answer has not come
-  bool claiming_ = false;
+  Asking asking_tasks_, asking_runs_;
   int rides_to_skip_ = 0;
   bool draining_ = false;
-  Instant claim_at_{};
-  bool claim_resent_ = false;
-  std::shared_ptr<const core::TaskClaim> unknown_claim_;  // may hold tasks: asked again until the store tells
   bool alone_running_ = false;
   std::vector<core::LaneId> alone_lanes_;
   Instant alone_since_{};

@@ -169,10 +169,14 @@ void Worker::forget(const Run& run, bool closed) {
     runs_.erase(it);
   }
   if (runs_.empty()) alone_running_ = false;
-  const auto claim = claims_.find(run.claim);
-  if (claim == claims_.end() || (closed && --claim->second > 0)) return;
-  claims_.erase(claim);
-  if (closed) forgettable_.push_back(run.claim);
+  count_over(run.claim, closed);
+}
+
+void Worker::count_over(ClaimId claim, bool closed) {
+  const auto it = claims_.find(claim);
+  if (it == claims_.end() || (closed && --it->second > 0)) return;
+  claims_.erase(it);
+  if (closed) forgettable_.push_back(claim);
 }
 
 // Unstarted work goes back: at once when this worker stops, after a pause when it has no handler for it.
@@ -193,6 +197,7 @@ void Worker::send_release(const RunRef& run) {
 void Worker::drain() {
   std::vector<RunRef> back = executor_.take_unstarted();
   Todo todo;
+  if (owner_ != nullptr) owner_->drain();
   {
     std::lock_guard lock(mutex_);
     draining_ = true;
@@ -242,8 +247,9 @@ void Worker::close_session() {
 }
 
 bool Worker::drained() const {
+  if (owner_ != nullptr && !owner_->drained()) return false;
   std::lock_guard lock(mutex_);
-  return runs_.empty() && !claiming_ && session_state_ != SessionState::opening;
+  return runs_.empty() && !asking_tasks_.busy && !asking_runs_.busy && session_state_ != SessionState::opening;
 }
 
 bool Worker::closed() const {

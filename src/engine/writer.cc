@@ -234,13 +234,13 @@ void Writer::add_ledger(Line& line, Instant now) {
 
 void Writer::add_riders(Line& line) {
   if (line.current.size() >= options_.max_batch) return;
-  std::map<core::LaneId, std::int32_t> lanes;
+  FreshLanes lanes;
   for (const auto& item : line.current) {
     const auto* enqueue = std::get_if<core::TaskEnqueue>(&item->operation);
-    if (enqueue != nullptr && enqueue->kind == Kind::task && !enqueue->delay && !enqueue->scheduled_at)
-      ++lanes[enqueue->lane];
+    if (enqueue != nullptr && !enqueue->delay && !enqueue->scheduled_at)
+      ++(enqueue->kind == Kind::task ? lanes.tasks : lanes.runs)[enqueue->lane];
   }
-  if (lanes.empty()) return;
+  if (lanes.tasks.empty() && lanes.runs.empty()) return;
   std::vector<Rider> riders = hooks_.ride(lanes);
   if (riders.empty()) return;
   std::lock_guard lock(mutex_);

@@ -62,14 +62,19 @@ struct Rider {
   std::function<void(core::Answer)> done;
 };
 
+// How many due executions a batch is about to enqueue, by lane.
+struct FreshLanes {
+  std::map<core::LaneId, std::int32_t> tasks, runs;
+};
+
 struct WriterHooks {
   std::function<void(std::size_t line)> wake;          // work arrived; from any thread
   std::function<void()> wake_slow;                     // the same for slow_step
   std::function<void(const store::Wakes&)> published;  // after the answers of a batch; from the stepping thread
   std::function<void()> answered;                      // once per batch, after its answers and its wakes
-  // A batch about to be written enqueues due tasks into these lanes, so many each: who claims them at once rides along
-  // and spares a commit. From the stepping thread; what it returns is submitted with the batch.
-  std::function<std::vector<Rider>(const std::map<core::LaneId, std::int32_t>& lanes)> ride;
+  // A batch about to be written enqueues due work into these lanes: who claims it at once rides along and spares a
+  // commit. From the stepping thread; what it returns is submitted with the batch.
+  std::function<std::vector<Rider>(const FreshLanes& lanes)> ride;
   std::function<void(const Error&)> fatal;  // once: the store cannot be trusted any more
 };
 

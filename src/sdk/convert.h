@@ -19,6 +19,7 @@ class Sealer {
   Result<Payload> open(Payload stored) const;
   // A result is stored in the encoding of the arguments it belongs to: only sealed arguments have a sealed result.
   std::string seal_result(const Payload& plain, core::Encoding of_args) const;
+  bool transparent() const { return codec_ == nullptr; }
   bool same_in_same_out() const { return codec_ == nullptr || codec_->deterministic(); }
 
  private:

@@ -7,6 +7,7 @@
 #include "engine/clockwork.h"
 #include "engine/engine.h"
 #include "engine/handler.h"
+#include "engine/run_keeper.h"
 #include "engine/worker.h"
 
 namespace semel::sdk {
@@ -15,6 +16,9 @@ class PoolDriver {
  public:
   virtual ~PoolDriver() = default;
   virtual engine::WorkerStats stats() const = 0;
+  virtual engine::KeeperStats run_stats() const = 0;
+  // From the memory of a run that is owned here. False: it is not.
+  virtual bool query(ExecutionId run, std::string name, std::string args, engine::Callback<std::string> done) = 0;
   virtual void stop(Duration grace) = 0;
 };
 
@@ -28,8 +32,13 @@ class Driver {
   using Start = std::function<void(std::function<void()> done)>;
   virtual bool wait(const Start& start) = 0;
 
-  virtual std::unique_ptr<PoolDriver> start_worker(std::shared_ptr<engine::HandlerTable> handlers,
-                                                   engine::WorkerOptions options) = 0;
+  struct WorkerSetup {
+    std::shared_ptr<engine::HandlerTable> handlers;
+    std::shared_ptr<const engine::WorkflowTable> workflows;
+    engine::WorkerOptions options;
+    engine::KeeperOptions runs;
+  };
+  virtual std::unique_ptr<PoolDriver> start_worker(WorkerSetup setup) = 0;
   virtual Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) = 0;
   virtual engine::WriterStats writer_stats() const = 0;
   virtual engine::ClockworkStats clockwork_stats() const = 0;

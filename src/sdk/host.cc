@@ -1,15 +1,33 @@
 #include "sdk/host.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/duration.h"
 #include "core/validate.h"
+#include "sdk/workflow/code.h"
 
 namespace semel::sdk {
 
-engine::WorkerStats Pool::stats() {
+WorkerMetrics Pool::metrics() {
   const std::lock_guard lock(mutex);
-  return driver != nullptr ? driver->stats() : last;
+  const engine::WorkerStats stats = driver != nullptr ? driver->stats() : last;
+  const engine::KeeperStats runs = driver != nullptr ? driver->run_stats() : last_runs;
+  WorkerMetrics out;
+  out.claimed = stats.claimed;
+  out.succeeded = stats.succeeded;
+  out.failed = stats.failed;
+  out.cancelled = stats.cancelled;
+  out.released = stats.released;
+  out.lease_lost = stats.lease_lost;
+  out.no_handler = stats.no_handler;
+  out.running = stats.running;
+  out.runs_closed = runs.closed;
+  out.runs_parked = runs.parked;
+  out.runs_evicted = runs.evicted;
+  out.workflows_stuck = runs.stuck;
+  out.runs_hot = runs.hot;
+  return out;
 }
 
 void Pool::stop(Duration grace) {
@@ -17,6 +35,7 @@ void Pool::stop(Duration grace) {
   if (driver == nullptr) return;
   driver->stop(grace);
   last = driver->stats();
+  last_runs = driver->run_stats();
   driver.reset();
 }
 
@@ -73,8 +92,9 @@ Result<engine::WorkerOptions> to_worker_options(const WorkerOptions& options, co
   out.queues = options.queues().value_or(std::vector<std::string>{});
   out.slots = options.concurrency().value_or(8);
   out.lease = options.lease().value_or(core::kDefaultLease);
-  if (options.handlers().empty()) {
-    return make_error(ErrorCode::InvalidArgument, "handlers: a worker without task functions; use WorkerOptions::add");
+  if (options.handlers().empty() && options.workflows().empty()) {
+    return make_error(ErrorCode::InvalidArgument,
+                      "handlers: a worker without task functions and workflows; use WorkerOptions::add");
   }
   if (out.slots < 1 || out.slots > 10'000) {
     return make_error(ErrorCode::InvalidArgument,
@@ -84,6 +104,16 @@ Result<engine::WorkerOptions> to_worker_options(const WorkerOptions& options, co
     if (auto valid = core::validate_name(name); !valid) return std::move(valid).error();
     if (!handler) return make_error(ErrorCode::InvalidArgument, "handler: task '" + name + "' has no function");
   }
+  std::set<std::string_view> workflows;
+  for (const auto& [name, starter] : options.workflows()) {
+    if (auto valid = core::validate_name(name); !valid) return std::move(valid).error();
+    if (!starter) return make_error(ErrorCode::InvalidArgument, "workflow '" + name + "' has no function");
+    if (!workflows.insert(name).second)
+      return make_error(ErrorCode::InvalidArgument,
+                        "workflow '" + name + "' was added twice; one of them would never run");
+  }
+  if (options.max_hot_workflows().value_or(1) < 1)
+    return make_error(ErrorCode::InvalidArgument, "max_hot_workflows must be at least 1");
   for (const auto& queue : out.queues) {
     if (auto valid = core::validate_queue(queue); !valid) return std::move(valid).error();
   }
@@ -92,7 +122,7 @@ Result<engine::WorkerOptions> to_worker_options(const WorkerOptions& options, co
   return out;
 }
 
-void add(WorkerMetrics& sum, const engine::WorkerStats& stats) {
+void add(WorkerMetrics& sum, const WorkerMetrics& stats) {
   sum.claimed += stats.claimed;
   sum.succeeded += stats.succeeded;
   sum.failed += stats.failed;
@@ -101,6 +131,11 @@ void add(WorkerMetrics& sum, const engine::WorkerStats& stats) {
   sum.lease_lost += stats.lease_lost;
   sum.no_handler += stats.no_handler;
   sum.running += stats.running;
+  sum.runs_closed += stats.runs_closed;
+  sum.runs_parked += stats.runs_parked;
+  sum.runs_evicted += stats.runs_evicted;
+  sum.workflows_stuck += stats.workflows_stuck;
+  sum.runs_hot += stats.runs_hot;
 }
 
 }  // namespace
@@ -112,6 +147,11 @@ Result<std::shared_ptr<Pool>> Host::start_worker(const WorkerOptions& options) {
   auto table = std::make_shared<engine::HandlerTable>();
   for (const auto& [name, handler] : options.handlers())
     table->add(name, make_handler(options_.env, handler, middleware));
+  auto workflows = std::make_shared<engine::WorkflowTable>();
+  for (const auto& [name, starter] : options.workflows())
+    workflows->add(name, make_run_code(starter, options_.env->sealer, options_.env->log));
+  engine::KeeperOptions runs;
+  if (options.max_hot_workflows()) runs.max_hot = static_cast<std::size_t>(*options.max_hot_workflows());
   return with<std::shared_ptr<Pool>>([&](Driver& driver) -> Result<std::shared_ptr<Pool>> {
     for (const auto& tenant : settings->tenants) {
       if (auto known = driver.engine().tenant(tenant); !known) return std::move(known).error();
@@ -119,7 +159,7 @@ Result<std::shared_ptr<Pool>> Host::start_worker(const WorkerOptions& options) {
     const std::lock_guard lock(pools_mutex_);
     if (closing_.load()) return closed();
     auto pool = std::make_shared<Pool>();
-    pool->driver = driver.start_worker(std::move(table), *std::move(settings));
+    pool->driver = driver.start_worker({std::move(table), std::move(workflows), *std::move(settings), runs});
     pools_.push_back(pool);
     return pool;
   });
@@ -129,7 +169,7 @@ MetricsSnapshot Host::metrics() {
   MetricsSnapshot out;
   {
     const std::lock_guard lock(pools_mutex_);
-    for (const auto& pool : pools_) add(out.workers, pool->stats());
+    for (const auto& pool : pools_) add(out.workers, pool->metrics());
   }
   const std::shared_lock lock(door_);
   if (driver_ == nullptr) return out;
@@ -177,11 +217,7 @@ void Host::shutdown(Duration grace) {
 
 namespace semel {
 
-WorkerMetrics Worker::metrics() const {
-  WorkerMetrics out;
-  sdk::add(out, pool_->stats());
-  return out;
-}
+WorkerMetrics Worker::metrics() const { return pool_->metrics(); }
 
 void Worker::stop(Duration grace) { pool_->stop(grace); }
 

@@ -23,8 +23,9 @@ struct Pool {
   std::mutex mutex;
   std::unique_ptr<PoolDriver> driver;  // null once it is stopped
   engine::WorkerStats last;            // kept when it is stopped
+  engine::KeeperStats last_runs;
 
-  engine::WorkerStats stats();
+  WorkerMetrics metrics();
   void stop(Duration grace);
 };
 

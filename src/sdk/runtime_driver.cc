@@ -9,6 +9,10 @@ class RuntimePool final : public PoolDriver {
  public:
   explicit RuntimePool(std::unique_ptr<engine::WorkerPool> pool) : pool_(std::move(pool)) {}
   engine::WorkerStats stats() const override { return pool_->stats(); }
+  engine::KeeperStats run_stats() const override { return pool_->run_stats(); }
+  bool query(ExecutionId run, std::string name, std::string args, engine::Callback<std::string> done) override {
+    return pool_->query(run, std::move(name), std::move(args), std::move(done));
+  }
   void stop(Duration grace) override { pool_->stop(grace); }
 
  private:
@@ -28,9 +32,9 @@ class RuntimeDriver final : public Driver {
     return true;
   }
 
-  std::unique_ptr<PoolDriver> start_worker(std::shared_ptr<engine::HandlerTable> handlers,
-                                           engine::WorkerOptions options) override {
-    return std::make_unique<RuntimePool>(runtime_.start_worker(std::move(handlers), std::move(options)));
+  std::unique_ptr<PoolDriver> start_worker(WorkerSetup setup) override {
+    return std::make_unique<RuntimePool>(runtime_.start_worker(std::move(setup.handlers), std::move(setup.options),
+                                                               std::move(setup.workflows), setup.runs));
   }
 
   Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) override {

@@ -28,12 +28,7 @@ class EngineNode {
       clockwork.note_wakes(wakes);
       if (published) published(wakes);
     };
-    hooks.ride = [this](const std::map<core::LaneId, std::int32_t>& lanes) {
-      std::vector<engine::Rider> riders;
-      if (ride)
-        if (auto rider = ride(lanes)) riders.push_back(*std::move(rider));
-      return riders;
-    };
+    hooks.ride = [this](const engine::FreshLanes& lanes) { return ride ? ride(lanes) : std::vector<engine::Rider>{}; };
     writer.set_hooks(std::move(hooks));
     engine.lane_changed = [this](core::LaneId lane) { clockwork.promote(lane); };
   }
@@ -71,7 +66,7 @@ class EngineNode {
   engine::Engine engine;
   engine::Clockwork clockwork;
   std::function<void(const store::Wakes&)> published;
-  std::function<std::optional<engine::Rider>(const std::map<core::LaneId, std::int32_t>& lanes)> ride;
+  std::function<std::vector<engine::Rider>(const engine::FreshLanes& lanes)> ride;
 };
 
 }  // namespace semel::testing

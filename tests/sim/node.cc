@@ -124,13 +124,13 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
     pool.worker = std::make_unique<engine::Worker>(node_->engine, handlers_, *pool.executor, chosen);
     pools_.push_back(std::move(pool));
   }
-  node_->ride = [this](const auto& lanes) -> std::optional<engine::Rider> {
+  node_->ride = [this](const engine::FreshLanes& lanes) {
     for (auto& pool : pools_)
-      if (auto rider = pool.worker->ride(lanes, world_.clock.now())) {
+      if (auto riders = pool.worker->ride(lanes, world_.clock.now()); !riders.empty()) {
         world_.goals.hit("claimed with its enqueue");
-        return rider;
+        return riders;
       }
-    return std::nullopt;
+    return std::vector<engine::Rider>{};
   };
   node_->published = [this](const store::Wakes& wakes) {
     for (auto& pool : pools_) pool.worker->note_wakes(wakes);

@@ -134,11 +134,20 @@ Error Machine::refuse(const std::string& expected, const std::string& actual) {
   return error;
 }
 
-core::Event Machine::learn(core::Event input, Instant now) {
+core::Event Machine::stamp(core::Event input, Instant now) const {
   input.issued = run_.numbers_given();
   input.at = std::max(now, run_.now());  // the code's time never goes back
-  if (!refused_) run_.hand_over(input);
   return input;
+}
+
+void Machine::hand_over(const core::Event& input) {
+  if (!refused_) run_.hand_over(input);
+}
+
+core::Event Machine::learn(core::Event input, Instant now) {
+  core::Event stamped = stamp(std::move(input), now);
+  hand_over(stamped);
+  return stamped;
 }
 
 std::vector<Command> Machine::take_commands() {

@@ -36,7 +36,11 @@ class Machine {
   // All of it.
   Result<void> replay(std::span<const core::Event> history);
 
-  // A live input, handed to the code. Answers it with `issued` and `at` filled in, as it has to be recorded.
+  // A live input as it has to be recorded: with `issued` and `at` as they are now.
+  core::Event stamp(core::Event input, Instant now) const;
+  // A stamped input goes to the code.
+  void hand_over(const core::Event& input);
+  // Both at once, for what need not be durable before the code goes on.
   core::Event learn(core::Event input, Instant now);
   // What the code asked for since the last call, in order; a closing command is the last one.
   std::vector<Command> take_commands();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "core/validate.h"
 #include "sdk/workflow/failure.h"
 
 namespace semel::detail {
@@ -136,7 +137,11 @@ void Run::strand_done(Strand& strand) {
 
 void Run::root_done(const Outcome& outcome) {
   if (closed_) return;
-  if (!outcome.thrown) return close(EventKind::run_completed, outcome.data);
+  if (!outcome.thrown) {
+    const auto fits = core::validate_payload_size("result", outcome.data.size());
+    if (fits) return close(EventKind::run_completed, outcome.data);
+    return close(EventKind::run_failed, error_json("PayloadTooLarge", fits.error().message));
+  }
   if (cancel_requested_ && is_cancelled(outcome.thrown)) return close(EventKind::run_cancelled);
   close(EventKind::run_failed, error_json(outcome.thrown));
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/validate.h"
 #include "sdk/workflow/failure.h"
 #include "sdk/workflow/run.h"
 
@@ -19,6 +20,10 @@ core::Event call_body(int number, const std::string& name, const std::function<s
   try {
     out.data = body();
     out.kind = EventKind::local_completed;
+    if (const auto fits = core::validate_payload_size("result", out.data.size()); !fits) {
+      out.data = error_json("PayloadTooLarge", "ctx.run '" + name + "': " + fits.error().message);
+      out.kind = EventKind::local_failed;
+    }
   } catch (...) {
     out.data = error_json(std::current_exception());
     out.kind = EventKind::local_failed;

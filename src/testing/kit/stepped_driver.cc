@@ -14,20 +14,33 @@ constexpr int kPollSteps = 40;
 
 // ---- pool ----------------------------------------------------------------------------------------------------------
 
-SteppedPool::SteppedPool(SteppedDriver& driver, std::shared_ptr<engine::HandlerTable> handlers,
-                         engine::WorkerOptions options)
-    : driver_(driver), handlers_(std::move(handlers)), options_(std::move(options)) {
-  handlers_->seal();
+bool SteppedRuns::run_one() {
+  if (jobs_.empty()) return false;
+  const auto job = std::move(jobs_.front());
+  jobs_.pop_front();
+  job();
+  return true;
+}
+
+SteppedPool::SteppedPool(SteppedDriver& driver, sdk::Driver::WorkerSetup setup)
+    : driver_(driver), setup_(std::move(setup)) {
+  setup_.handlers->seal();
   hire();
   driver_.pools_.push_back(this);
 }
 
 SteppedPool::~SteppedPool() {
   std::erase(driver_.pools_, this);
-  driver_.bury(std::move(worker_), Instant{});
+  driver_.bury(std::move(hired_), Instant{});
 }
 
-void SteppedPool::hire() { worker_ = std::make_unique<engine::Worker>(driver_.engine_, *handlers_, *this, options_); }
+void SteppedPool::hire() {
+  hired_.executor = std::make_shared<SteppedRuns>();
+  hired_.keeper = std::make_shared<engine::RunKeeper>(driver_.engine_, setup_.workflows, hired_.executor, setup_.runs);
+  hired_.worker = std::make_unique<engine::Worker>(driver_.engine_, *setup_.handlers, *this, setup_.options,
+                                                   setup_.workflows->empty() ? nullptr : hired_.keeper.get());
+  hired_.keeper->over = [worker = hired_.worker.get()](ClaimId claim, bool closed) { worker->run_over(claim, closed); };
+}
 
 void SteppedPool::start(std::vector<engine::RunRef> runs) {
   for (auto& run : runs) queue_.push_back(std::move(run));
@@ -40,10 +53,11 @@ std::vector<engine::RunRef> SteppedPool::take_unstarted() {
 }
 
 bool SteppedPool::run_one() {
+  if (hired_.executor->run_one()) return true;
   if (queue_.empty()) return false;
   engine::RunRef run = std::move(queue_.front());
   queue_.pop_front();
-  if (!worker_->begin(*run, driver_.now())) return true;
+  if (!hired_.worker->begin(*run, driver_.now())) return true;
   const std::string& name = run->task.execution.name;
   std::optional<Fault> fault;
   if (auto& pending = driver_.faults[name]; !pending.empty()) {
@@ -52,7 +66,7 @@ bool SteppedPool::run_one() {
   }
   ++driver_.attempts;
   if (fault && fault->kind == Fault::Kind::fail) {
-    worker_->finish(std::move(run), std::move(fault->outcome));
+    hired_.worker->finish(std::move(run), std::move(fault->outcome));
     return true;
   }
   if (fault && fault->kind == Fault::Kind::crash_before) {
@@ -60,23 +74,24 @@ bool SteppedPool::run_one() {
     return true;
   }
   ++driver_.calls[name];
-  engine::HandlerOutcome outcome = handlers_->call(*run);
+  engine::HandlerOutcome outcome = setup_.handlers->call(*run);
   if (fault) crash();
-  else worker_->finish(std::move(run), std::move(outcome));
+  else hired_.worker->finish(std::move(run), std::move(outcome));
   return true;
 }
 
 // Nothing of the dead worker is heard of again: its session is not renewed, its outcomes are not sent.
 void SteppedPool::crash() {
   queue_.clear();
-  driver_.bury(std::move(worker_), add_saturated(driver_.now(), options_.lease));
+  hired_.keeper->close();
+  driver_.bury(std::move(hired_), add_saturated(driver_.now(), setup_.options.lease));
   hire();
 }
 
 void SteppedPool::stop(Duration) {
-  worker_->drain();
+  hired_.worker->drain();
   driver_.run_until_idle();
-  worker_->close_session();
+  hired_.worker->close_session();
   driver_.run_until_idle();
 }
 
@@ -104,12 +119,11 @@ SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<
 
 SteppedDriver::~SteppedDriver() = default;
 
-std::unique_ptr<sdk::PoolDriver> SteppedDriver::start_worker(std::shared_ptr<engine::HandlerTable> handlers,
-                                                             engine::WorkerOptions options) {
-  return std::make_unique<SteppedPool>(*this, std::move(handlers), std::move(options));
+std::unique_ptr<sdk::PoolDriver> SteppedDriver::start_worker(WorkerSetup setup) {
+  return std::make_unique<SteppedPool>(*this, std::move(setup));
 }
 
-void SteppedDriver::bury(std::unique_ptr<engine::Worker> worker, Instant lease_ends) {
+void SteppedDriver::bury(HiredWorker worker, Instant lease_ends) {
   if (lease_ends > now()) lease_ends_.push_back(lease_ends);
   buried_.push_back(std::move(worker));
 }

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "engine/clockwork.h"
 #include "engine/engine.h"
+#include "engine/run_keeper.h"
 #include "engine/worker.h"
 #include "sdk/driver.h"
 #include "store/memory/memory_store.h"
@@ -28,18 +29,40 @@ struct Fault {
 
 class SteppedDriver;
 
+// Workflow code and bodies of ctx.run, in the order in which they were asked for.
+class SteppedRuns final : public engine::RunExecutor {
+ public:
+  void decide(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  void call(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  bool run_one();
+
+ private:
+  std::deque<std::function<void()>> jobs_;
+};
+
+// A worker that is alive, or was: answers under way still find it.
+struct HiredWorker {
+  std::shared_ptr<SteppedRuns> executor;
+  std::shared_ptr<engine::RunKeeper> keeper;
+  std::unique_ptr<engine::Worker> worker;
+};
+
 // A worker pool whose handlers run when the driver says so. A crash replaces the worker inside.
 class SteppedPool final : public engine::Executor, public sdk::PoolDriver {
  public:
-  SteppedPool(SteppedDriver& driver, std::shared_ptr<engine::HandlerTable> handlers, engine::WorkerOptions options);
+  SteppedPool(SteppedDriver& driver, sdk::Driver::WorkerSetup setup);
   ~SteppedPool() override;
 
   void start(std::vector<engine::RunRef> runs) override;
   std::vector<engine::RunRef> take_unstarted() override;
-  engine::WorkerStats stats() const override { return worker_->stats(); }
+  engine::WorkerStats stats() const override { return hired_.worker->stats(); }
+  engine::KeeperStats run_stats() const override { return hired_.keeper->stats(); }
+  bool query(ExecutionId run, std::string name, std::string args, engine::Callback<std::string> done) override {
+    return hired_.keeper->query(run, std::move(name), std::move(args), std::move(done));
+  }
   void stop(Duration grace) override;
 
-  engine::Worker& worker() { return *worker_; }
+  engine::Worker& worker() { return *hired_.worker; }
   bool run_one();
 
  private:
@@ -47,9 +70,8 @@ class SteppedPool final : public engine::Executor, public sdk::PoolDriver {
   void hire();
 
   SteppedDriver& driver_;
-  std::shared_ptr<engine::HandlerTable> handlers_;
-  engine::WorkerOptions options_;
-  std::unique_ptr<engine::Worker> worker_;
+  sdk::Driver::WorkerSetup setup_;
+  HiredWorker hired_;
   std::deque<engine::RunRef> queue_;
 };
 
@@ -61,8 +83,7 @@ class SteppedDriver final : public sdk::Driver {
   // ---- Driver ----
   engine::Engine& engine() override { return engine_; }
   bool wait(const Start& start) override;
-  std::unique_ptr<sdk::PoolDriver> start_worker(std::shared_ptr<engine::HandlerTable> handlers,
-                                                engine::WorkerOptions options) override;
+  std::unique_ptr<sdk::PoolDriver> start_worker(WorkerSetup setup) override;
   Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) override;
   engine::WriterStats writer_stats() const override { return writer_.stats(); }
   engine::ClockworkStats clockwork_stats() const override { return clockwork_.stats(); }
@@ -91,7 +112,7 @@ class SteppedDriver final : public sdk::Driver {
   bool run_user_code();   // one attempt or the posted callbacks
   std::uint64_t change_count() const;
   bool work_is_left();
-  void bury(std::unique_ptr<engine::Worker> worker, Instant lease_ends);
+  void bury(HiredWorker worker, Instant lease_ends);
 
   ManualClock clock_;
   ManualMonotonic monotonic_;
@@ -104,8 +125,8 @@ class SteppedDriver final : public sdk::Driver {
   engine::Engine engine_;
   engine::Clockwork clockwork_;
   std::vector<SteppedPool*> pools_;
-  std::vector<std::unique_ptr<engine::Worker>> buried_;  // answers under way still find them
-  std::vector<Instant> lease_ends_;                      // of crashed workers
+  std::vector<HiredWorker> buried_;
+  std::vector<Instant> lease_ends_;  // of crashed workers
   std::shared_ptr<Posted> posted_ = std::make_shared<Posted>();
 };
 

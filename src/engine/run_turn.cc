@@ -1,0 +1,396 @@
+// One turn of a run: what is to be learned is read, user code runs, what it did is recorded.
+#include <algorithm>
+#include <utility>
+
+#include "base/json_writer.h"
+#include "core/validate.h"
+#include "engine/owned_run.h"
+#include "engine/prepare.h"
+
+namespace semel::engine {
+
+using core::EventKind;
+
+namespace {
+
+constexpr std::int64_t kHistoryPage = 4 << 20;
+
+bool starts_something(EventKind kind) {
+  return kind == EventKind::step_scheduled || kind == EventKind::child_started || kind == EventKind::timer_started;
+}
+
+bool cancels_something(EventKind kind) {
+  return kind == EventKind::step_cancel_requested || kind == EventKind::child_cancel_requested ||
+         kind == EventKind::timer_cancelled;
+}
+
+std::string error_text(const Error& error) {
+  std::string details;
+  base::JsonWriter json(details);
+  json.begin_object();
+  for (const auto& detail : error.details) json.raw_field(detail.name, detail.json);
+  json.end_object();
+  return error_json(error_info(error.code).name, error.message,
+                    error.details.empty() ? std::nullopt : std::optional(details));
+}
+
+// The row says that this claim owns it no more.
+bool belongs_to_others(const Error& error) {
+  return error.code == ErrorCode::LeaseLost || error.code == ErrorCode::ExecutionNotFound;
+}
+
+}  // namespace
+
+void RunKeeper::job(const OwnedRef& run) {
+  if (!enter()) return;
+  Turn turn;
+  const bool go = prepare_turn(run, turn);
+  leave();
+  if (!go) return;
+  const auto taken = take_turn(run, turn);
+  if (!enter()) return;
+  if (!taken) refuse_code(run, taken.error());
+  else end_turn(run);
+  leave();
+}
+
+// ---- before: reads the store ----------------------------------------------------------------------------------------
+
+bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
+  bool read_mail = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (run->gone) return false;
+    read_mail = std::exchange(run->mail_waits, false);
+    turn.queries = std::exchange(run->queries, {});
+  }
+  turn.load = !run->code;
+  if (turn.load) {
+    const auto* maker = workflows_->find(run->row().name);
+    if (maker == nullptr) return give_up(run, options_.no_handler_delay, true), false;
+    if (auto loaded = load(*run, turn); !loaded) return try_turn_again(run, std::move(turn), read_mail), false;
+    run->code = (*maker)(run->claimed.view);
+  }
+  if (read_mail) {
+    auto mail = env_.store.mail_list(run->row().id);
+    if (!mail) return try_turn_again(run, std::move(turn), true), false;
+    turn.mail = *std::move(mail);
+  }
+  turn.handed = std::exchange(run->handed, std::nullopt);
+  turn.refused = std::exchange(run->refused, {});
+  turn.now = env_.store.clock().now();
+  run->inside_since.store(env_.monotonic.now().count());
+  return true;
+}
+
+void RunKeeper::try_turn_again(const OwnedRef& run, Turn turn, bool read_mail) {
+  if (turn.load) run->code.reset();  // nothing was replayed into it yet
+  {
+    std::lock_guard lock(mutex_);
+    run->mail_waits = run->mail_waits || read_mail;
+    run->queries.insert(run->queries.begin(), std::make_move_iterator(turn.queries.begin()),
+                        std::make_move_iterator(turn.queries.end()));
+  }
+  again_later([this, run] { again(run); });
+}
+
+Result<void> RunKeeper::load(Owned& run, Turn& turn) {
+  run.known = 1;  // run_started
+  if (run.row().version == 1) return {};
+  run.known = 0;
+  while (true) {
+    auto page = env_.store.history_get(run.row().id, run.known, kHistoryPage);
+    if (!page) return page.error();
+    if (page->empty()) return {};
+    for (const auto& row : *page) {
+      auto events = core::decode_events(row.events);
+      if (!events) return events.error();
+      std::ranges::move(*events, std::back_inserter(turn.history));
+      run.known = row.first + row.count - 1;
+    }
+  }
+}
+
+// ---- user code ------------------------------------------------------------------------------------------------------
+
+Result<void> RunKeeper::take_turn(const OwnedRef& run, Turn& turn) {
+  if (turn.load) {
+    for (const auto& event : turn.history) remember(*run, event);
+    const auto replayed = run->code->replay(turn.history);
+    if (!replayed) {
+      run->inside_since.store(0);
+      for (auto& query : turn.queries) query.done(replayed.error());
+      return replayed;
+    }
+    collect(*run);
+  }
+  if (turn.handed) {
+    run->code->hand_over(*turn.handed);
+    collect(*run);
+  }
+  for (auto& query : turn.queries) query.done(run->code->query(query.name, query.args));
+  for (auto& event : turn.refused) learn(*run, std::nullopt, std::move(event), turn.now);
+  for (const auto& mail : turn.mail) {
+    const bool known = std::ranges::any_of(run->entries, [&](const auto& e) { return e.entry.mail == mail.key; });
+    auto event = core::decode_event(mail.event);
+    if (!known && event) learn(*run, mail.key, *std::move(event), turn.now);
+  }
+  run->inside_since.store(0);
+  send_locals(run);
+  take_local_result(*run, turn.now);
+  return {};
+}
+
+void RunKeeper::learn(Owned& run, std::optional<core::MailKey> mail, core::Event input, Instant now) {
+  core::Event stamped = run.code->stamp(std::move(input), now);
+  run.entries.push_back({{mail, stamped, std::nullopt}, std::nullopt});
+  if (mail) run.entries.back().entry.event.data.clear();  // the store has it
+  if (run.failed_outright) return;
+  run.code->hand_over(stamped);
+  collect(run);
+}
+
+void RunKeeper::collect(Owned& run) {
+  for (auto& command : run.code->take_commands()) {
+    core::Event& event = command.event;
+    if (cancels_something(event.kind)) {
+      const auto it = run.started.find(event.command);
+      if (it == run.started.end()) continue;  // never happens: a cancel follows its start
+      event.execution = it->second.execution;
+      event.at = it->second.at;
+    }
+    if (event.kind == EventKind::timer_started) remember(run, event);
+    PendingEntry pending{{std::nullopt, std::move(event), std::nullopt}, std::move(command.start)};
+    if (core::is_closing(pending.entry.event.kind)) run.close = std::move(pending);
+    else run.entries.push_back(std::move(pending));
+  }
+  for (auto& local : run.code->take_locals()) run.locals.push_back(std::move(local));
+}
+
+void RunKeeper::remember(Owned& run, const core::Event& event) {
+  if (starts_something(event.kind))
+    run.started[event.command] = {.kind = event.kind, .at = event.at, .execution = event.execution};
+  if (event.kind == EventKind::run_parked) ++run.parks;
+  else if (core::is_input(event.kind)) run.parks = 0;
+}
+
+// A body may be carried out right here; then its result is there when this returns.
+void RunKeeper::send_locals(const OwnedRef& run) {
+  if (run->locals.empty()) return;
+  auto locals = std::exchange(run->locals, {});
+  if (run->close) return;
+  {
+    std::lock_guard lock(mutex_);
+    run->locals_out += static_cast<int>(locals.size());
+  }
+  for (auto& local : locals)
+    executor_->call([self = shared_from_this(), run, body = std::move(local.body)] { self->local_done(run, body()); });
+}
+
+void RunKeeper::local_done(const OwnedRef& run, core::Event event) {
+  std::lock_guard lock(mutex_);
+  --run->locals_out;
+  if (run->gone) return;
+  run->local_results.push_back(std::move(event));
+  schedule(run);
+}
+
+// One at a time: what the code does with it decides how the next one is stamped.
+void RunKeeper::take_local_result(Owned& run, Instant now) {
+  if (run.close || run.handed) return;
+  std::optional<core::Event> result;
+  {
+    std::lock_guard lock(mutex_);
+    if (run.local_results.empty()) return;
+    result = std::move(run.local_results.front());
+    run.local_results.pop_front();
+  }
+  run.handed = run.code->stamp(*std::move(result), now);
+  run.entries.push_back({{std::nullopt, *run.handed, std::nullopt}, std::nullopt});
+}
+
+// ---- after: what the code did goes to the store ---------------------------------------------------------------------
+
+// The code does not fit the history, or the history is of a later version.
+void RunKeeper::refuse_code(const OwnedRef& run, const Error& error) {
+  env_.log.write(base::LogLevel::error, "run cannot be replayed",
+                 {{"workflow", run->row().name},
+                  {"workflow_id", run->row().identity.value_or("")},
+                  {"run_id", run->row().id.to_string()},
+                  {"error", error.message}});
+  if (error.code != ErrorCode::NondeterminismError) return give_up(run, options_.no_handler_delay, true);
+  {
+    std::lock_guard lock(mutex_);
+    ++stats_.parked;
+  }
+  core::Event parked;
+  parked.kind = EventKind::run_parked;
+  parked.data = error_text(error);
+  run->entries.clear();
+  run->close = PendingEntry{{std::nullopt, std::move(parked), std::nullopt}, std::nullopt};
+  record(run);
+}
+
+Duration RunKeeper::park_for(const Owned& run) const {
+  const Duration wait{options_.park_first.count() << std::min(run.parks, 20)};
+  return std::min(wait, options_.park_most);
+}
+
+void RunKeeper::end_turn(const OwnedRef& run) {
+  if (!settle_starts(run)) return;
+  if (!run->entries.empty() || run->close) return record(run);
+  bool more = false, tell = false, draining = false;
+  {
+    std::lock_guard lock(mutex_);
+    more = has_more(*run);
+    const bool idle = run->locals_out == 0;
+    tell = idle && !run->suspended;  // the store does not know yet that it waits
+    draining = idle && draining_;
+    if (!more && !tell && !draining) {
+      run->busy = false;  // mail or a result of ctx.run wakes it
+      if (idle) rest(run);
+    }
+  }
+  if (more) return again(run);
+  if (draining) return give_up(run, Duration{0}, false);
+  if (tell) record(run);
+}
+
+// Mutex held.
+bool RunKeeper::has_more(const Owned& run) const {
+  return run.mail_waits || run.handed || !run.refused.empty() || !run.local_results.empty() || !run.queries.empty();
+}
+
+// Makes what the entries start. False: goes on later.
+bool RunKeeper::settle_starts(const OwnedRef& run) {
+  const core::TenantId tenant = run->row().tenant;
+  bool refused = false;
+  const auto settle = [&](PendingEntry& pending) {
+    if (!pending.request || pending.entry.start) return true;
+    if (pending.request->queue.empty()) pending.request->queue = run->claimed.view.queue;
+    const LaneRef lane = engine_.directory().find(tenant, pending.request->queue);
+    if (!lane && core::validate_queue(pending.request->queue)) return false;
+    if (auto made = make_start(*run, pending, lane); !made) {
+      pending.request.reset();
+      refused = refuse_start(*run, pending, made.error()) || refused;
+    }
+    return true;
+  };
+  for (auto& pending : run->entries)
+    if (!settle(pending)) return make_lane(run, pending.request->queue), false;
+  if (run->close && !settle(*run->close)) return make_lane(run, run->close->request->queue), false;
+  if (refused) again(run);
+  return !refused;
+}
+
+Result<void> RunKeeper::make_start(Owned& run, PendingEntry& pending, const LaneRef& lane) {
+  EnqueueRequest request = *pending.request;
+  auto operation = prepare_enqueue(request, run.row().tenant, env_.next_id<ExecutionId>(), env_.store.clock().now());
+  if (!operation) return std::move(operation).error();
+  if (auto applied = apply_lane(*operation, request.retry, *lane); !applied) return applied;
+  core::Event& event = pending.entry.event;
+  if (starts_something(event.kind)) operation->parent = {run.row().id, run.row().identity.value_or(""), event.command};
+  event.execution = operation->id;
+  pending.entry.start = *std::move(operation);
+  remember(run, event);
+  return {};
+}
+
+// A step that could not even be asked for has failed; a next run that could not, fails this one. True: the code learns
+// it.
+bool RunKeeper::refuse_start(Owned& run, PendingEntry& pending, const Error& error) {
+  core::Event& event = pending.entry.event;
+  if (core::is_closing(event.kind)) {
+    event = {.kind = EventKind::run_failed, .data = error_text(error)};
+    return false;
+  }
+  const auto kind = event.kind == EventKind::child_started ? EventKind::child_failed : EventKind::step_failed;
+  run.refused.push_back({.kind = kind, .command = event.command, .data = error_text(error)});
+  return true;
+}
+
+void RunKeeper::make_lane(const OwnedRef& run, const std::string& queue) {
+  submit(core::LaneEnsure{run->row().tenant, queue, std::nullopt}, [this, run](core::Answer answer) {
+    if (const auto* made = std::get_if<core::LaneAnswer>(&answer)) {
+      engine_.directory().learn(made->lane);
+      return end_turn(run);
+    }
+    again_later([this, run] { end_turn(run); });
+  });
+}
+
+void RunKeeper::record(const OwnedRef& run) {
+  core::RunAdvance advance;
+  advance.execution = run->row().id;
+  advance.version = run->row().version;
+  advance.known = run->known;
+  for (const auto& pending : run->entries) advance.entries.push_back(pending.entry);
+  if (run->close) advance.entries.push_back(run->close->entry);
+  if (run->close && run->close->entry.event.kind == EventKind::run_parked) advance.park_for = park_for(*run);
+  {
+    std::lock_guard lock(mutex_);
+    run->asked_to_wait = !run->close && !run->handed && run->locals_out == 0 && run->local_results.empty();
+    ++stats_.advances;
+  }
+  advance.waits = run->asked_to_wait;
+  submit(std::move(advance), [this, run](core::Answer answer) { recorded(run, std::move(answer)); });
+}
+
+void RunKeeper::recorded(const OwnedRef& run, core::Answer answer) {
+  if (const auto* error = std::get_if<Error>(&answer)) return record_failed(run, *error);
+  const auto advanced = std::get<core::AdvanceAnswer>(answer);
+  if (!advanced.unread) {
+    run->known = advanced.events;
+    run->entries.clear();
+    run->suspended = advanced.status == Status::suspended;
+    if (run->close || is_terminal(advanced.status)) {
+      {
+        std::lock_guard lock(mutex_);
+        if (is_terminal(advanced.status)) ++stats_.closed;
+      }
+      return forget(run, true);
+    }
+  }
+  bool more = false, draining = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (advanced.unread || (run->asked_to_wait && !run->suspended)) run->mail_waits = true;
+    draining = draining_ && run->locals_out == 0 && !run->close;
+    more = has_more(*run);
+    if (!more && !draining) {
+      run->busy = false;
+      if (run->suspended) rest(run);
+    }
+  }
+  // What is durable is enough to go on elsewhere.
+  if (draining) return give_up(run, Duration{0}, false);
+  if (more) again(run);
+}
+
+void RunKeeper::record_failed(const OwnedRef& run, const Error& error) {
+  if (belongs_to_others(error)) {
+    {
+      std::lock_guard lock(mutex_);
+      ++stats_.lost;
+    }
+    return forget(run, true);
+  }
+  if (error.code == ErrorCode::ShuttingDown || error.code == ErrorCode::StoreCorrupt) return forget(run, false);
+  if (error.code == ErrorCode::HistoryTooLong && !run->failed_outright) {
+    run->failed_outright = true;
+    std::erase_if(run->entries, [](const PendingEntry& pending) { return !pending.entry.mail; });
+    run->handed.reset();
+    run->close = PendingEntry{{std::nullopt, {.kind = EventKind::run_failed, .data = error_text(error)}, std::nullopt},
+                              std::nullopt};
+    return record(run);
+  }
+  if (error.code == ErrorCode::InvalidArgument || error.code == ErrorCode::InvalidTransition) {
+    // What is in memory does not fit the store: the history is the truth, and is replayed from.
+    env_.log.write(base::LogLevel::error, "a run's memory does not fit its history",
+                   {{"run_id", run->row().id.to_string()}, {"error", error.message}});
+    return give_up(run, Duration{1'000'000}, false);
+  }
+  again_later([this, run] { record(run); });
+}
+
+}  // namespace semel::engine

@@ -1,0 +1,112 @@
+#include "engine/threads_runs.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace semel::engine {
+
+using Job = std::function<void()>;
+
+struct RunPool::Shared {
+  std::mutex mutex;
+  std::condition_variable work, gone;
+  std::deque<Job> turns, bodies;
+  int most_bodies = 1;
+  int in_bodies = 0;
+  std::size_t idle = 0;
+  std::size_t alive = 0;
+  bool stopping = false;
+
+  bool may_start_body() const { return in_bodies < most_bodies; }
+  bool has_work() const { return !turns.empty() || (!bodies.empty() && may_start_body()); }
+  void run_body(Job& job) {
+    job();
+    job = nullptr;
+    const std::lock_guard lock(mutex);
+    --in_bodies;
+    if (!bodies.empty() && idle > 0) work.notify_one();
+  }
+};
+
+namespace {
+thread_local void* pool_of_this_thread = nullptr;
+}
+
+RunPool::RunPool(int bodies) : shared_(std::make_shared<Shared>()) {
+  shared_->most_bodies = std::max(1, bodies);
+  shared_->alive = static_cast<std::size_t>(shared_->most_bodies) + 1;
+  for (std::size_t i = 0; i < shared_->alive; ++i) threads_.emplace_back(thread_main, shared_);
+}
+
+RunPool::~RunPool() { close(); }
+
+void RunPool::decide(Job job) {
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->stopping) return;
+  shared_->turns.push_back(std::move(job));
+  if (shared_->idle > 0) shared_->work.notify_one();
+}
+
+void RunPool::call(Job job) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->stopping) return;
+    if (pool_of_this_thread != shared_.get() || !shared_->may_start_body()) {
+      shared_->bodies.push_back(std::move(job));
+      if (shared_->idle > 0) shared_->work.notify_one();
+      return;
+    }
+    ++shared_->in_bodies;
+  }
+  shared_->run_body(job);
+}
+
+void RunPool::close() {
+  bool all_gone = false;
+  std::deque<Job> turns, bodies;
+  {
+    std::unique_lock lock(shared_->mutex);
+    shared_->stopping = true;
+    turns.swap(shared_->turns);
+    bodies.swap(shared_->bodies);
+    shared_->work.notify_all();
+    all_gone = shared_->gone.wait_for(lock, std::chrono::milliseconds(100), [this] { return shared_->alive == 0; });
+  }
+  for (auto& thread : threads_) {
+    if (all_gone) thread.join();
+    else thread.detach();
+  }
+  threads_.clear();
+}
+
+void RunPool::thread_main(std::shared_ptr<Shared> shared) {
+  pool_of_this_thread = shared.get();
+  while (true) {
+    Job job;
+    bool body = false;
+    {
+      std::unique_lock lock(shared->mutex);
+      while (!shared->has_work() && !shared->stopping) {
+        ++shared->idle;
+        shared->work.wait(lock);
+        --shared->idle;
+      }
+      if (shared->stopping) break;
+      body = shared->turns.empty();
+      auto& from = body ? shared->bodies : shared->turns;
+      job = std::move(from.front());
+      from.pop_front();
+      if (body) ++shared->in_bodies;
+    }
+    if (body) shared->run_body(job);
+    else job();
+  }
+  const std::lock_guard lock(shared->mutex);
+  --shared->alive;
+  shared->gone.notify_all();
+}
+
+}  // namespace semel::engine
