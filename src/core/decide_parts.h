@@ -36,6 +36,7 @@ SEMEL_PART(EnqueueWithin);
 SEMEL_PART(LedgerAdd);
 SEMEL_PART(RunAdvance);
 SEMEL_PART(RunSignal);
+SEMEL_PART(RunResume);
 
 #undef SEMEL_PART
 

@@ -11,6 +11,10 @@ namespace {
 
 bool closes(const RunAdvance& op) { return !op.entries.empty() && is_closing(op.entries.back().event.kind); }
 
+bool parks(const RunAdvance& op) {
+  return !op.entries.empty() && !op.entries.back().mail && op.entries.back().event.kind == EventKind::run_parked;
+}
+
 // Does the decision depend on what lies in the mailbox?
 bool reads_mail(const RunAdvance& op) {
   return op.waits || closes(op) ||
@@ -57,9 +61,11 @@ std::optional<Answer> refuse(const RunAdvance& op, RowCache& rows, Instant now) 
   const auto count = static_cast<std::int32_t>(op.entries.size());
   const bool same = run && count > 0 && run->events == op.known + count;
   const bool from_outside = e->close_reason == CloseReason::terminated || e->status == Status::timed_out;
-  const bool closed = is_terminal(e->status) && e->version == op.version + 1 && !from_outside;
+  const bool over = same && !is_claimed(*e) && e->version == op.version + 1;
+  const bool closed = closes(op) && is_terminal(e->status) && !from_outside;
+  const bool parked = parks(op) && !is_terminal(e->status) && e->error == op.entries.back().event.data;
   if (!is_claimed(*e) || e->version != op.version) {
-    if (closed && same && closes(op)) return AdvanceAnswer{e->status, run->events, false, true};
+    if (over && (closed || parked)) return AdvanceAnswer{e->status, run->events, false, true};
     return stale(rows, *e, op.version, now);
   }
   if (!run) throw InvariantBroken("run " + e->id.to_string() + " has no header");
@@ -232,6 +238,10 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
     close(rows, op.execution, op.entries.back(), now);
     const Execution* after = rows.executions.find(op.execution);
     return AdvanceAnswer{after ? after->status : rows.dropped->status, events, false, false};
+  }
+  if (parks(op)) {
+    park(rows, rows.executions.update(op.execution), op.entries.back().event.data, add_saturated(now, op.park_for));
+    return AdvanceAnswer{Status::suspended, events, false, false};
   }
   // What the commands themselves brought is mail too: then there is something to decide at once.
   const bool idle = op.waits && unread == 0 && !has_mail(rows, op.execution);

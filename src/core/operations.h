@@ -156,7 +156,8 @@ struct EndAnswer {
 
 // What the owner of a run adds to its history, all or nothing, in this order: mail it consumed and events of its own. A
 // command takes effect in the same transaction: steps and children are enqueued, timers set, signals sent; a closing
-// one, the last, ends the run.
+// one, the last, ends the run. A last event run_parked, which is no command, gives the run up and keeps it from being
+// claimed for `park_for`: whoever owns it next would meet the same error.
 struct RunAdvance {
   struct Entry {
     std::optional<MailKey> mail;  // moved from the mailbox; `event` then gives `issued` and `at` only
@@ -168,12 +169,23 @@ struct RunAdvance {
   std::int32_t known = 0;  // events of the history that the owner knows; another number is refused
   std::vector<Entry> entries;
   bool waits = false;  // nothing to do until mail comes
+  Duration park_for{0};
 };
 struct AdvanceAnswer {
   Status status{};
   std::int32_t events = 0;  // in the history now
   bool unread = false;      // nothing was written: mail has come that the closing decision has not seen
   bool existing = false;    // the same entries were recorded before
+};
+
+// Ends the parking of a run: it can be claimed now. Of a run that is not parked it changes nothing.
+struct RunResume {
+  TenantId tenant = kDefaultTenant;
+  ExecutionId execution;
+};
+struct ResumeAnswer {
+  Status status{};
+  bool resumed = false;
 };
 
 // Hands a signal to the newest run of `identity`, or to `execution`.
@@ -349,13 +361,13 @@ using Operation =
     std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease,
                  ExecutionCancel, ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure, KeyRelease, GroupCreate,
                  SessionOpen, SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep,
-                 RetentionSweep, KeysExpire, InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal>;
+                 RetentionSweep, KeysExpire, InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal, RunResume>;
 
 // Error: the operation was refused and changed nothing.
 using Answer =
     std::variant<NoAnswer, Error, EnqueueAnswer, ClaimAnswer, DeliverAnswer, HeartbeatAnswer, EndAnswer, CancelAnswer,
                  RedriveAnswer, DiscardAnswer, TenantAnswer, LaneAnswer, KeyAnswer, GroupAnswer, SessionAnswer,
-                 SweepAnswer, InboxAnswer, EnqueueWithinAnswer, AdvanceAnswer, SignalAnswer>;
+                 SweepAnswer, InboxAnswer, EnqueueWithinAnswer, AdvanceAnswer, SignalAnswer, ResumeAnswer>;
 
 // Which answer an operation gets.
 template <class Op>
@@ -393,6 +405,7 @@ SEMEL_ANSWER(EnqueueWithin, EnqueueWithinAnswer);
 SEMEL_ANSWER(LedgerAdd, NoAnswer);
 SEMEL_ANSWER(RunAdvance, AdvanceAnswer);
 SEMEL_ANSWER(RunSignal, SignalAnswer);
+SEMEL_ANSWER(RunResume, ResumeAnswer);
 #undef SEMEL_ANSWER
 
 }  // namespace semel::core

@@ -114,6 +114,28 @@ void give_up(RowCache& rows, Execution& run, AttemptEnd how, Instant at, Instant
   enter(rows, run, now);
 }
 
+// ---- park -----------------------------------------------------------------------------------------------------------
+
+void park(RowCache& rows, Execution& run, const std::string& error, Instant until) {
+  run.error = error;
+  run.status = Status::suspended;
+  run.suspend_reason = SuspendReason::nondeterminism;
+  run.version += 1;
+  run.last_end = AttemptEnd::released;
+  run.session.reset();
+  run.lease_expires_at.reset();
+  run.scheduled_at = until;
+  rows.timers.add({until, TimerKind::due, run.id, 0});
+}
+
+void unpark(RowCache& rows, Execution& run, Instant at, Instant now) {
+  withdraw(rows, run);
+  run.status = Status::running;
+  run.suspend_reason = SuspendReason::none;
+  run.scheduled_at = at;
+  enter(rows, run, now);
+}
+
 // ---- history --------------------------------------------------------------------------------------------------------
 
 void add_event(Append& append, std::string_view encoded) {

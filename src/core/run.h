@@ -28,6 +28,10 @@ Event outcome_of(const Execution& ended, std::int32_t command);
 void gather_give_up(const Execution& run, const RowCache& rows, Needs& needs);
 void give_up(RowCache& rows, Execution& run, AttemptEnd how, Instant at, Instant now);
 
+// ---- park: given up until an instant, or until somebody resumes it ----
+void park(RowCache& rows, Execution& run, const std::string& error, Instant until);
+void unpark(RowCache& rows, Execution& run, Instant at, Instant now);
+
 // ---- history ----
 struct Append {
   std::string bytes;

@@ -230,6 +230,7 @@ void end(RowCache& rows, Execution& e, Status status, AttemptEnd how, Instant no
   e.lease_expires_at.reset();
   e.session.reset();
   e.flags &= ~kNoHandler;
+  e.suspend_reason = SuspendReason::none;
   if (e.flags & kHasKey) settle_key(rows, e, now);
   if (status == Status::failed || status == Status::timed_out || status == Status::dead_lettered)
     rows.attention.insert(id, Attention{id, e.tenant, e.lane, status, now, {}, {}});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/fingerprint.h"
 #include "core/retry.h"
@@ -234,6 +235,24 @@ RunAdvance::Entry Generator::closing(const RunAdvance& op, Instant now) {
   return entry;
 }
 
+RunAdvance::Entry Generator::parking() {
+  RunAdvance::Entry entry;
+  entry.event.kind = EventKind::run_parked;
+  entry.event.data = pick(kErrors);
+  return entry;
+}
+
+// Mostly one that is parked.
+RunResume Generator::resume() {
+  RunResume op;
+  op.execution = execution();
+  for (const Held& one : runs_) {
+    const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
+    if (view && view->execution.suspend_reason != SuspendReason::none && chance(60)) op.execution = one.execution;
+  }
+  return op;
+}
+
 RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
   RunAdvance::Entry entry;
   entry.event.command = ++last_command_;
@@ -293,7 +312,9 @@ RunAdvance Generator::advance(Instant now) {
   }
   for (std::uint64_t i = 0, count = random_.below(4); i < count; ++i) op.entries.push_back(command(op, now));
   if (chance(20)) op.entries.push_back(closing(op, now));
+  else if (chance(12)) op.entries.push_back(parking());
   op.waits = chance(50);
+  op.park_for = std::chrono::milliseconds(random_.below(20'000));
   return op;
 }
 
@@ -371,6 +392,7 @@ Operation Generator::draw(Instant now) {
   if (dice < 170) return enqueue(now);
   if (dice < 240) return advance(now);
   if (dice < 260) return signal(now);
+  if (dice < 265) return resume();
   if (dice < 390) return claim(now);
   if (dice < 470) return deliver(now);
   if (dice < 520) {
@@ -435,6 +457,38 @@ TaskDeliver Generator::deliver_to(ExecutionId id, Instant now) {
   return q;
 }
 
+// A run that is claimed, parked and resumed.
+void Generator::rehearse_run(Instant now) {
+  TaskEnqueue start = enqueue(now);
+  start.kind = Kind::workflow;
+  start.lane = flows_;
+  start.identity = pick(kIds) + "-run";
+  start.idempotency_key.reset();
+  start.group.reset();
+  start.fingerprint = fingerprint_of(start.name, start.args).value();
+  start.priority = 0;
+  start.delay.reset();
+  start.scheduled_at.reset();
+  TaskClaim take;
+  take.id = ids_.next<ClaimId>(now);
+  take.session = session();
+  take.worker = "worker";
+  take.lease = 60s;
+  take.pool = Pool::runs;
+  take.lanes.push_back({flows_, 3, false});
+  RunAdvance park;
+  park.execution = start.id;
+  park.version = 2;
+  park.known = 1;
+  park.entries.push_back(parking());
+  park.park_for = 10s;
+  script_.push_back(start);
+  script_.push_back(take);
+  script_.push_back(park);
+  if (chance(30)) script_.push_back(park);
+  script_.push_back(RunResume{kDefaultTenant, start.id});
+}
+
 void Generator::rehearse(Instant now) {
   const auto plain = [&](const std::string& queue) {
     TaskEnqueue q;
@@ -444,7 +498,7 @@ void Generator::rehearse(Instant now) {
     q.args = "{}";
     return q;
   };
-  switch (random_.below(4)) {
+  switch (random_.below(5)) {
     case 0: {  // a key that outlives its execution
       TaskEnqueue first = plain("dropped");
       first.drop_at_end = true;
@@ -487,6 +541,8 @@ void Generator::rehearse(Instant now) {
       script_.push_back(ExecutionDiscard{kDefaultTenant, first.id});
       break;
     }
+    case 3:
+      return rehearse_run(now);
     default: {  // a lane that is full
       LaneConfig narrow;
       const std::string queue = chance(33) ? "plain" : chance(50) ? "rated" : "wide";
@@ -528,6 +584,7 @@ bool Generator::id_is_taken(ExecutionId id) {
 std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
   std::vector<Operation> claims, successes, rest;  // a plain success is written before anything is decided
   std::set<ExecutionId> completed;
+  bool names_tenant = false;
   const bool sweeps = chance(20);
   if (sweeps) rest.push_back(draw_sweep(now));
   while (claims.size() + successes.size() + rest.size() < size) {
@@ -535,6 +592,8 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
     const bool scans =
         one.index() >= Operation(SessionsExpire{}).index() && one.index() <= Operation(KeysExpire{}).index();
     if (scans || std::holds_alternative<EnqueueWithin>(one) || std::holds_alternative<LeaseForget>(one)) continue;
+    // Names that are new in one batch are numbered in their own order.
+    if (std::holds_alternative<TenantEnsure>(one) && std::exchange(names_tenant, true)) continue;
     if (const auto* redrive = std::get_if<ExecutionRedrive>(&one); redrive && !id_is_taken(redrive->execution))
       continue;
     // So does the id of a step: an enqueue behind the advance may take it.

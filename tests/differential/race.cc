@@ -246,7 +246,9 @@ std::vector<std::string> wanted_outcomes() {
           "RunAdvance LeaseLost",
           "RunSignal created",
           "RunSignal existing",
-          "RunSignal ExecutionNotFound"};
+          "RunSignal ExecutionNotFound",
+          "RunResume resumed",
+          "RunResume as it was"};
 }
 
 }  // namespace semel::differential

@@ -71,6 +71,11 @@ class Runs : public StoreTest {
     op.version = held.version;
     run(op);
   }
+  core::RunAdvance parking(const Execution& held, Duration park_for) {
+    core::RunAdvance op = advance_of(held, {event(EventKind::run_parked, 0, kError)});
+    op.park_for = park_for;
+    return op;
+  }
   std::size_t claimable_runs() {
     core::TaskClaim request = claim_request(lane_, 100);
     request.pool = core::Pool::runs;
@@ -354,6 +359,93 @@ TEST_P(Runs, ATimeoutEndsARunThatWaits) {
   EXPECT_EQ(row(id).status, Status::timed_out);
   EXPECT_EQ(kinds(id).back(), EventKind::run_timed_out);
   run(core::TimersFire{});
+}
+
+TEST_P(Runs, AParkedRunWaitsForItsTimeWhateverMailComes) {
+  const Execution held = owned("w");
+  const core::RunAdvance op = parking(held, 60s);
+  const auto answer = run(op);
+  EXPECT_EQ(answer.status, Status::suspended);
+  EXPECT_EQ(answer.events, 2);
+  const Execution parked = row(held.id);
+  EXPECT_EQ(parked.suspend_reason, core::SuspendReason::nondeterminism);
+  EXPECT_EQ(parked.error, kError);
+  EXPECT_EQ(parked.version, held.version + 1);
+  EXPECT_EQ(parked.last_end, core::AttemptEnd::released);
+  EXPECT_EQ(parked.scheduled_at, now() + 60s);
+  EXPECT_FALSE(parked.session);
+  EXPECT_EQ(wakes_.timer_at, now() + 60s);
+  EXPECT_TRUE(run(op).existing) << "its answer was lost";
+  EXPECT_EQ(refused(advance_of(held)), ErrorCode::LeaseLost);
+  run(signal("w"));
+  EXPECT_EQ(claimable_runs(), 0u);
+  EXPECT_EQ(row(held.id).status, Status::suspended);
+  advance(60s);
+  EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+  EXPECT_EQ(row(held.id).status, Status::running);
+  EXPECT_EQ(run(op).status, Status::running) << "and existing";
+  const Execution again = claim_run(lane_);
+  EXPECT_EQ(again.suspend_reason, core::SuspendReason::none);
+  EXPECT_EQ(again.attempt, 1);
+  EXPECT_EQ(refused(op), ErrorCode::LeaseLost);
+  core::RunAdvance close = reading(again);
+  close.entries.push_back({{}, event(EventKind::run_completed, 0, "1"), {}});
+  run(close);
+  EXPECT_FALSE(row(held.id).error);
+  EXPECT_EQ(kinds(held.id)[1], EventKind::run_parked);
+}
+
+TEST_P(Runs, AParkingAdvanceDoesWhatElseItSays) {
+  const Execution held = owned("w");
+  run(signal("w"));
+  core::RunAdvance op = reading(held);
+  op.entries.push_back(with_step(held, 1, task()).entries[0]);
+  op.entries.push_back(parking(held, 60s).entries[0]);
+  EXPECT_EQ(run(op).events, 4);
+  EXPECT_TRUE(mail(held.id).empty());
+  finish(claim_one());
+  EXPECT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(row(held.id).status, Status::suspended);
+}
+
+TEST_P(Runs, ResumeWakesAParkedRunAndNothingElse) {
+  const Execution held = owned("w");
+  const core::RunResume resume{core::kDefaultTenant, held.id};
+  EXPECT_FALSE(run(resume).resumed) << "it has an owner";
+  run(parking(held, 60s));
+  advance(1s);
+  const auto answer = run(resume);
+  EXPECT_TRUE(answer.resumed);
+  EXPECT_EQ(answer.status, Status::running);
+  EXPECT_EQ(wakes_.runs, std::vector{lane_});
+  const std::string before = snapshot();
+  EXPECT_FALSE(run(resume).resumed);
+  advance(60s);
+  EXPECT_EQ(run(core::TimersFire{}).looked_at, 0) << "its timer is gone";
+  EXPECT_EQ(snapshot(), before);
+  EXPECT_EQ(claim_run(lane_).id, held.id);
+  EXPECT_EQ(refused(core::RunResume{core::kDefaultTenant, fresh<ExecutionId>()}), ErrorCode::ExecutionNotFound);
+  EXPECT_EQ(refused(core::RunResume{core::kDefaultTenant, enqueue(task())}), ErrorCode::InvalidTransition);
+}
+
+TEST_P(Runs, AParkedRunIsCancelledTerminatedAndTimedOutAtOnce) {
+  for (const bool terminate : {false, true}) {
+    const Execution held = owned(terminate ? "t" : "c");
+    run(parking(held, 60s));
+    EXPECT_EQ(run(core::ExecutionCancel{core::kDefaultTenant, held.id, terminate}).status, Status::cancelled);
+    EXPECT_EQ(row(held.id).suspend_reason, core::SuspendReason::none);
+    EXPECT_EQ(kinds(held.id).back(), terminate ? EventKind::run_terminated : EventKind::run_cancelled);
+    EXPECT_FALSE(run(core::RunResume{core::kDefaultTenant, held.id}).resumed);
+  }
+  Task request = task().as_workflow("late");
+  request.timeout = 10s;
+  enqueue(request);
+  const Execution held = claim_run(lane_);
+  run(parking(held, 60s));
+  advance(11s);
+  EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+  EXPECT_EQ(row(held.id).status, Status::timed_out);
+  EXPECT_FALSE(store_->next_timer().value());
 }
 
 TEST_P(Runs, StateIsReadFromOutsideAndRetentionTakesEverything) {

@@ -40,6 +40,7 @@ class Model {
   // ---- runs ----
   Answer run(const core::RunAdvance& q);
   Answer run(const core::RunSignal& q);
+  Answer run(const core::RunResume& q);
   // ---- operators ----
   Answer run(const core::ExecutionCancel& q);
   Answer run(const core::ExecutionRedrive& q);
@@ -128,6 +129,8 @@ class Model {
   void send_mail(ExecutionId run, core::Event input, MailId id);
   void tell_outcome(const Execution& ended);
   Execution give_up(Execution& run, core::AttemptEnd how, Instant at);
+  void park(Execution& run, const std::string& error, Instant until);
+  void unpark(Execution& run, Instant at);
   bool has_mail(ExecutionId run) const;
   void forget_run(ExecutionId run);
   Answer refuse_advance(const core::RunAdvance& q, const Execution* e);

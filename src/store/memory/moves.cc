@@ -108,6 +108,7 @@ Execution Model::end(Execution& e, Status status, AttemptEnd how) {
   e.lease_expires_at.reset();
   e.session.reset();
   e.flags &= ~core::kNoHandler;
+  e.suspend_reason = core::SuspendReason::none;
   settle_key(e);
   if (status == Status::failed || status == Status::timed_out || status == Status::dead_lettered)
     t_.attention[e.id] = {e.id, e.tenant, e.lane, status, now_, {}, {}};

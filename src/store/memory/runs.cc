@@ -46,6 +46,9 @@ Event refusal(const Event& command, const Error& error) {
   return event;
 }
 
+bool parking(const RunAdvance& q) {
+  return !q.entries.empty() && !q.entries.back().mail && q.entries.back().event.kind == EventKind::run_parked;
+}
 bool closing(const RunAdvance& q) { return !q.entries.empty() && core::is_closing(q.entries.back().event.kind); }
 
 }  // namespace
@@ -123,6 +126,27 @@ Execution Model::give_up(Execution& run, AttemptEnd how, Instant at) {
   return run;
 }
 
+void Model::park(Execution& run, const std::string& error, Instant until) {
+  ++effects_.changes;
+  run.error = error;
+  run.status = Status::suspended;
+  run.suspend_reason = core::SuspendReason::nondeterminism;
+  run.version += 1;
+  run.last_end = AttemptEnd::released;
+  run.session.reset();
+  run.lease_expires_at.reset();
+  run.scheduled_at = until;
+  put_timer({until, core::TimerKind::due, run.id, 0});
+}
+
+void Model::unpark(Execution& run, Instant at) {
+  t_.timers.remove(run.id, core::TimerKind::due);
+  run.status = Status::running;
+  run.suspend_reason = core::SuspendReason::none;
+  run.scheduled_at = at;
+  enters(run);
+}
+
 void Model::forget_run(ExecutionId run) {
   t_.runs.erase(run);
   std::erase_if(t_.history, [&](const auto& row) { return row.first.first == run; });
@@ -147,6 +171,9 @@ core::Answer Model::refuse_advance(const RunAdvance& q, const Execution* e) {
   if (!is_held(*e) || e->version != q.version) {
     const bool by_others = e->status == Status::timed_out || e->close_reason == core::CloseReason::terminated;
     if (is_terminal(e->status) && !by_others && e->version == q.version + 1 && recorded && closing(q))
+      return core::AdvanceAnswer{e->status, run->events, false, true};
+    const bool given_up = !is_terminal(e->status) && !e->session && e->version == q.version + 1;
+    if (given_up && recorded && parking(q) && e->error == q.entries.back().event.data)
       return core::AdvanceAnswer{e->status, run->events, false, true};
     return answer_stranger(*e, Standing::lost);
   }
@@ -188,6 +215,10 @@ core::Answer Model::run(const RunAdvance& q) {
     if (!e || is_terminal(e->status)) return core::AdvanceAnswer{Status::cancelled, count, false, false};
   }
   if (closing(q)) return core::AdvanceAnswer{close_run(*e, q.entries.back()).status, count, false, false};
+  if (parking(q)) {
+    park(*e, q.entries.back().event.data, add_saturated(now_, q.park_for));
+    return core::AdvanceAnswer{Status::suspended, count, false, false};
+  }
   const Status status = q.waits && !has_mail(q.execution) ? Status::suspended : Status::running;
   effects_.changes += e->status != status;
   e->status = status;
@@ -270,6 +301,15 @@ Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
   }
   e.error = event.data;
   return end(e, spent_status(e), AttemptEnd::failed);
+}
+
+core::Answer Model::run(const core::RunResume& q) {
+  Execution* e = find_execution(q.tenant, q.execution);
+  if (!e) return make_error(ErrorCode::ExecutionNotFound, "no such execution");
+  if (e->kind != Kind::workflow) return make_error(ErrorCode::InvalidTransition, "a task is not resumed");
+  const bool parked = is_parked(*e);
+  if (parked) unpark(*e, now_);
+  return core::ResumeAnswer{e->status, parked};
 }
 
 // ---- signals --------------------------------------------------------------------------------------------------------
