@@ -1,7 +1,6 @@
-// Runs: what their owner records, and signals. The order of the checks is that of docs/rules.md, "RunAdvance".
+// Runs: what their owner records. The order of the checks is that of docs/rules.md, "RunAdvance".
 #include <algorithm>
 
-#include "base/json.h"
 #include "core/decide_parts.h"
 #include "core/precondition.h"
 #include "core/run.h"
@@ -248,54 +247,6 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   const Status status = idle ? Status::suspended : Status::running;
   if (rows.executions.find(op.execution)->status != status) rows.executions.update(op.execution).status = status;
   return AdvanceAnswer{status, events, false, false};
-}
-
-// ---- signals --------------------------------------------------------------------------------------------------------
-
-namespace {
-
-std::optional<ExecutionId> addressed(const RunSignal& op, const RowCache& rows) {
-  if (op.execution) return op.execution;
-  const Identity* id = peek(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity});
-  return id ? std::optional(id->target) : std::nullopt;
-}
-
-}  // namespace
-
-void gather_part(const RunSignal& op, const RowCache& rows, Instant, Needs& needs) {
-  if (!op.execution) want(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity}, needs.identities);
-  const auto run = addressed(op, rows);
-  if (!run) return;
-  gather_mail(*run, rows, needs);
-  if (!op.dedupe.empty()) want(rows.signals, SignalKey{*run, op.name, op.dedupe}, needs.signals);
-}
-
-Answer decide_part(const RunSignal& op, RowCache& rows, Instant now) {
-  const auto id = addressed(op, rows);
-  const Execution* e = id ? rows.executions.find(*id) : nullptr;
-  if (!e || e->tenant != op.tenant || e->kind != Kind::workflow)
-    return make_error(ErrorCode::ExecutionNotFound, op.execution
-                                                        ? "run " + op.execution->to_string() + " does not exist"
-                                                        : "workflow '" + op.identity + "' does not exist");
-  const SignalKey key{e->id, op.name, op.dedupe};
-  if (!op.dedupe.empty() && rows.signals.find(key)) return SignalAnswer{e->id, false};
-  if (is_terminal(e->status)) {
-    Error error = make_error(
-        ErrorCode::WorkflowAlreadyCompleted,
-        "run " + e->id.to_string() + " is already " + std::string(to_string(e->status)) + ": it takes no signals");
-    error.details.push_back({"existing_execution_id", base::quote_json(e->id.to_string())});
-    error.details.push_back({"status", base::quote_json(to_string(e->status))});
-    return error;
-  }
-  if (!op.dedupe.empty()) rows.signals.insert(key, Signal{key});
-  Event event;
-  event.kind = EventKind::signal_received;
-  event.name = op.name;
-  event.id = op.dedupe;
-  event.data = op.data;
-  const ExecutionId run = e->id;
-  put_mail(rows, run, event, op.mail, now);
-  return SignalAnswer{run, true};
 }
 
 }  // namespace semel::core

@@ -188,7 +188,7 @@ struct ResumeAnswer {
   bool resumed = false;
 };
 
-// Hands a signal to the newest run of `identity`, or to `execution`.
+// Hands a signal or an update to the newest run of `identity`, or to `execution`.
 struct RunSignal {
   TenantId tenant = kDefaultTenant;
   std::string identity;
@@ -196,11 +196,12 @@ struct RunSignal {
   std::string name;
   std::string dedupe;  // empty: every one counts
   std::string data;
-  MailId mail;  // chosen by the caller
+  MailId mail;          // chosen by the caller
+  bool update = false;  // an update, whose id is `dedupe`; the code answers it in the history
 };
 struct SignalAnswer {
   ExecutionId run;
-  bool created = false;  // false: a signal of this name and dedupe id was taken before
+  bool created = false;  // false: one of this name and dedupe id was taken before
 };
 
 // ---- operators -----------------------------------------------------------------------------------------------------

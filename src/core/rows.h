@@ -308,7 +308,7 @@ struct Watch {
   auto operator<=>(const Watch&) const = default;
 };
 
-// A signal with a dedupe id that was taken.
+// A signal with a dedupe id, or an update, that was taken. The name of an update has U+001F before it.
 struct SignalKey {
   ExecutionId run;
   std::string name;

@@ -327,6 +327,7 @@ RunSignal Generator::signal(Instant now) {
   if (chance(50)) op.dedupe = pick(kKeys);
   op.data = pick(kResults);
   op.mail = ids_.next<MailId>(now);
+  op.update = chance(30);
   return last_signal_ = op;
 }
 

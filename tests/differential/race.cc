@@ -247,6 +247,7 @@ std::vector<std::string> wanted_outcomes() {
           "RunSignal created",
           "RunSignal existing",
           "RunSignal ExecutionNotFound",
+          "RunSignal InvalidArgument",
           "RunResume resumed",
           "RunResume as it was"};
 }

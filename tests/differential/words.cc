@@ -77,7 +77,9 @@ std::string say(const RunAdvance& q) {
   }
   return out + (q.waits ? " waits" : "");
 }
-std::string say(const RunSignal& q) { return "'" + q.identity + "' " + q.name + " '" + q.dedupe + "'"; }
+std::string say(const RunSignal& q) {
+  return "'" + q.identity + "' " + q.name + " '" + q.dedupe + "'" + (q.update ? " update" : "");
+}
 template <class Other>
 std::string say(const Other&) {
   return {};

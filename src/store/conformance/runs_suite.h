@@ -214,6 +214,31 @@ TEST_P(Runs, SignalsAreDedupedAndAFinishedRunTakesNone) {
   EXPECT_FALSE(run(signal("w", "s1")).created) << "it was taken, whatever came of the run";
 }
 
+TEST_P(Runs, AnUpdateIsMailOfItsOwnKindAndKnownByItsId) {
+  const Execution held = owned("w");
+  core::RunSignal update = signal("w", "u1");
+  update.update = true;
+  EXPECT_TRUE(run(signal("w", "u1")).created);
+  EXPECT_TRUE(run(update).created) << "a signal of that name and id is something else";
+  update.mail = fresh<MailId>();
+  EXPECT_FALSE(run(update).created);
+  ASSERT_EQ(mail(held.id).size(), 2u);
+  const core::Event received = mail(held.id)[1];
+  EXPECT_EQ(received.kind, EventKind::update_received);
+  EXPECT_EQ(received.name, "approve");
+  EXPECT_EQ(received.id, "u1");
+  EXPECT_EQ(received.data, "1");
+  core::RunSignal nameless = signal("w");
+  nameless.update = true;
+  EXPECT_EQ(refused(nameless), ErrorCode::InvalidArgument);
+  core::RunAdvance close = reading(held);
+  close.entries.push_back({{}, event(EventKind::run_completed), {}});
+  run(close);
+  EXPECT_FALSE(run(update).created);
+  update.dedupe = "u2";
+  EXPECT_EQ(refused(update), ErrorCode::WorkflowAlreadyCompleted);
+}
+
 TEST_P(Runs, TimersOfARunFireAsMailUnlessCancelled) {
   const Execution held = owned("w");
   core::Event first = event(EventKind::timer_started, 1);

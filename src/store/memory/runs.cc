@@ -315,6 +315,7 @@ core::Answer Model::run(const core::RunResume& q) {
 // ---- signals --------------------------------------------------------------------------------------------------------
 
 core::Answer Model::run(const RunSignal& q) {
+  if (q.update && q.dedupe.empty()) return make_error(ErrorCode::InvalidArgument, "an update needs an id");
   const Execution* e = nullptr;
   if (q.execution) {
     e = find_row(t_.executions, *q.execution);
@@ -323,7 +324,7 @@ core::Answer Model::run(const RunSignal& q) {
   }
   if (!e || e->tenant != q.tenant || e->kind != Kind::workflow)
     return make_error(ErrorCode::ExecutionNotFound, "no such workflow");
-  const core::SignalKey key{e->id, q.name, q.dedupe};
+  const core::SignalKey key{e->id, (q.update ? "\x1f" : "") + q.name, q.dedupe};
   if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, false};
   if (is_terminal(e->status)) {
     Error error = make_error(ErrorCode::WorkflowAlreadyCompleted, "a finished run takes no signals");
@@ -333,7 +334,7 @@ core::Answer Model::run(const RunSignal& q) {
   }
   if (!q.dedupe.empty()) t_.signals.insert(key);
   Event event;
-  event.kind = EventKind::signal_received;
+  event.kind = q.update ? EventKind::update_received : EventKind::signal_received;
   event.name = q.name;
   event.id = q.dedupe;
   event.data = q.data;
