@@ -198,10 +198,13 @@ struct RunSignal {
   std::string data;
   MailId mail;          // chosen by the caller
   bool update = false;  // an update, whose id is `dedupe`; the code answers it in the history
+  // Started first, if the workflow does not run: of this identity. A live run is signalled whatever on_duplicate says.
+  std::optional<TaskEnqueue> start;
 };
 struct SignalAnswer {
   ExecutionId run;
   bool created = false;  // false: one of this name and dedupe id was taken before
+  bool started = false;  // `run` was made by this request
 };
 
 // ---- operators -----------------------------------------------------------------------------------------------------

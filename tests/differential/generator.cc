@@ -328,6 +328,14 @@ RunSignal Generator::signal(Instant now) {
   op.data = pick(kResults);
   op.mail = ids_.next<MailId>(now);
   op.update = chance(30);
+  if (chance(40)) {
+    op.start = enqueue(now);
+    op.start->kind = chance(95) ? Kind::workflow : Kind::task;
+    op.start->lane = flows_;
+    if (chance(95)) op.start->identity = op.identity;
+    op.start->fingerprint = fingerprint_of(op.start->name, op.start->args).value();
+    if (chance(90)) op.execution.reset();
+  }
   return last_signal_ = op;
 }
 
@@ -602,6 +610,7 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
         advance && std::any_of(advance->entries.begin(), advance->entries.end(),
                                [](const auto& entry) { return entry.start.has_value(); }))
       continue;
+    if (const auto* signal = std::get_if<RunSignal>(&one); signal && signal->start) continue;
     if (std::holds_alternative<TaskClaim>(one)) {
       if (!sweeps) claims.push_back(std::move(one));
     } else if (const auto* success = std::get_if<TaskComplete>(&one)) {
@@ -628,6 +637,7 @@ void Generator::learn(const Execution& e) {
 void Generator::observe(const Operation& operation, const Answer& answer, const std::vector<LedgerNote>& notes) {
   for (const LedgerNote& note : notes) remember(notes_, note);
   if (const auto* a = std::get_if<EnqueueAnswer>(&answer)) learn_execution(a->execution);
+  if (const auto* a = std::get_if<SignalAnswer>(&answer)) learn_execution(a->run);
   if (const auto* a = std::get_if<RedriveAnswer>(&answer)) learn_execution(a->successor);
   if (const auto* a = std::get_if<ClaimAnswer>(&answer)) {
     for (const auto& task : a->tasks) learn(task.execution);

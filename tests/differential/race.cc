@@ -245,6 +245,7 @@ std::vector<std::string> wanted_outcomes() {
           "RunAdvance unread",
           "RunAdvance LeaseLost",
           "RunSignal created",
+          "RunSignal created started",
           "RunSignal existing",
           "RunSignal ExecutionNotFound",
           "RunSignal InvalidArgument",

@@ -78,7 +78,8 @@ std::string say(const RunAdvance& q) {
   return out + (q.waits ? " waits" : "");
 }
 std::string say(const RunSignal& q) {
-  return "'" + q.identity + "' " + q.name + " '" + q.dedupe + "'" + (q.update ? " update" : "");
+  return "'" + q.identity + "' " + q.name + " '" + q.dedupe + "'" + (q.update ? " update" : "") +
+         (q.start ? " (" + say(*q.start) + ")" : "");
 }
 template <class Other>
 std::string say(const Other&) {
@@ -143,7 +144,9 @@ std::string tell(const AdvanceAnswer& a) {
          (a.existing ? " existing" : "");
 }
 std::string tell(const ResumeAnswer& a) { return std::string(to_string(a.status)) + (a.resumed ? " resumed" : ""); }
-std::string tell(const SignalAnswer& a) { return a.run.to_string() + (a.created ? " created" : " existing"); }
+std::string tell(const SignalAnswer& a) {
+  return a.run.to_string() + (a.created ? " created" : " existing") + (a.started ? " started" : "");
+}
 
 // The word that is counted.
 std::string sort_of(const NoAnswer&) { return "done"; }
@@ -180,7 +183,9 @@ std::string sort_of(const AdvanceAnswer& a) {
   return a.unread ? "unread" : a.existing ? "existing" : std::string(to_string(a.status));
 }
 std::string sort_of(const ResumeAnswer& a) { return a.resumed ? "resumed" : "as it was"; }
-std::string sort_of(const SignalAnswer& a) { return a.created ? "created" : "existing"; }
+std::string sort_of(const SignalAnswer& a) {
+  return std::string(a.created ? "created" : "existing") + (a.started ? " started" : "");
+}
 
 }  // namespace
 

@@ -239,6 +239,67 @@ TEST_P(Runs, AnUpdateIsMailOfItsOwnKindAndKnownByItsId) {
   EXPECT_EQ(refused(update), ErrorCode::WorkflowAlreadyCompleted);
 }
 
+TEST_P(Runs, ASignalWithStartMeetsTheRunOrMakesIt) {
+  core::RunSignal op = signal("w", "s1");
+  op.start = task().as_workflow("w");
+  op.start->on_duplicate = OnDuplicate::replace;
+  const auto first = run(op);
+  EXPECT_TRUE(first.created);
+  EXPECT_TRUE(first.started);
+  EXPECT_EQ(first.run, op.start->id);
+  EXPECT_EQ(mail(first.run).size(), 1u);
+  EXPECT_EQ(kinds(first.run), std::vector{EventKind::run_started});
+  const std::string before = snapshot();
+  EXPECT_FALSE(run(op).created) << "its answer was lost";
+  EXPECT_EQ(snapshot(), before);
+  core::RunSignal second = signal("w", "s2");
+  second.start = task().as_workflow("w");
+  second.start->on_duplicate = OnDuplicate::replace;
+  const auto met = run(second);
+  EXPECT_TRUE(met.created);
+  EXPECT_FALSE(met.started);
+  EXPECT_EQ(met.run, first.run) << "a live run is never replaced by a signal";
+  EXPECT_EQ(mail(first.run).size(), 2u);
+}
+
+TEST_P(Runs, ASignalWithStartFollowsReuseAfterTheEnd) {
+  const ExecutionId done = ended(task().as_workflow("w"), Status::succeeded);
+  core::RunSignal op = signal("w");
+  op.start = task().as_workflow("w");
+  const std::string before = snapshot();
+  EXPECT_EQ(refused(op), ErrorCode::WorkflowAlreadyCompleted);
+  EXPECT_EQ(snapshot(), before);
+  op.start->reuse = Reuse::always;
+  const auto again = run(op);
+  EXPECT_TRUE(again.started);
+  EXPECT_EQ(row(again.run).previous, done);
+  EXPECT_EQ(mail(again.run).size(), 1u);
+  const ExecutionId failed = ended(task().as_workflow("f"), Status::failed);
+  core::RunSignal retry = signal("f", "s");
+  retry.start = task().as_workflow("f");
+  EXPECT_EQ(row(run(retry).run).previous, failed);
+}
+
+TEST_P(Runs, ASignalStartsTheWorkflowItNamesOrNone) {
+  const std::string before = snapshot();
+  core::RunSignal op = signal("w");
+  op.start = task().as_workflow("other");
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.start = task().with_id("w");
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.start = task().as_workflow("w");
+  op.execution = fresh<ExecutionId>();
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.execution.reset();
+  op.update = true;
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument) << "an update without an id starts nothing";
+  EXPECT_EQ(snapshot(), before);
+  start("w");
+  op.update = false;
+  op.start = task().as_workflow("w").with_args("[2]");
+  EXPECT_EQ(refused(op), ErrorCode::FingerprintMismatch);
+}
+
 TEST_P(Runs, TimersOfARunFireAsMailUnlessCancelled) {
   const Execution held = owned("w");
   core::Event first = event(EventKind::timer_started, 1);

@@ -46,6 +46,13 @@ Event refusal(const Event& command, const Error& error) {
   return event;
 }
 
+Error takes_none(ExecutionId run, Status status) {
+  Error error = make_error(ErrorCode::WorkflowAlreadyCompleted, "a finished run takes no signals");
+  error.details.push_back({"existing_execution_id", base::quote_json(run.to_string())});
+  error.details.push_back({"status", base::quote_json(to_string(status))});
+  return error;
+}
+
 bool parking(const RunAdvance& q) {
   return !q.entries.empty() && !q.entries.back().mail && q.entries.back().event.kind == EventKind::run_parked;
 }
@@ -317,7 +324,19 @@ core::Answer Model::run(const core::RunResume& q) {
 core::Answer Model::run(const RunSignal& q) {
   if (q.update && q.dedupe.empty()) return make_error(ErrorCode::InvalidArgument, "an update needs an id");
   const Execution* e = nullptr;
-  if (q.execution) {
+  bool started = false;
+  if (q.start) {
+    core::TaskEnqueue start = *q.start;
+    const bool fits = start.kind == Kind::workflow && start.tenant == q.tenant && start.identity == q.identity;
+    if (!fits || q.execution) return make_error(ErrorCode::InvalidArgument, "another workflow than the signal's");
+    start.on_duplicate = OnDuplicate::return_existing;
+    const Answer answer = run(start);
+    if (std::holds_alternative<Error>(answer)) return answer;
+    const auto& found = std::get<core::EnqueueAnswer>(answer);
+    started = found.created;
+    e = find_row(t_.executions, found.execution);
+    if (!e) return takes_none(found.execution, found.status);
+  } else if (q.execution) {
     e = find_row(t_.executions, *q.execution);
   } else if (const auto* id = find_row(t_.identities, core::IdentityKey{q.tenant, core::Space::workflow, q.identity})) {
     e = find_row(t_.executions, id->target);
@@ -325,13 +344,8 @@ core::Answer Model::run(const RunSignal& q) {
   if (!e || e->tenant != q.tenant || e->kind != Kind::workflow)
     return make_error(ErrorCode::ExecutionNotFound, "no such workflow");
   const core::SignalKey key{e->id, (q.update ? "\x1f" : "") + q.name, q.dedupe};
-  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, false};
-  if (is_terminal(e->status)) {
-    Error error = make_error(ErrorCode::WorkflowAlreadyCompleted, "a finished run takes no signals");
-    error.details.push_back({"existing_execution_id", base::quote_json(e->id.to_string())});
-    error.details.push_back({"status", base::quote_json(to_string(e->status))});
-    return error;
-  }
+  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, false, started};
+  if (is_terminal(e->status)) return takes_none(e->id, e->status);
   if (!q.dedupe.empty()) t_.signals.insert(key);
   Event event;
   event.kind = q.update ? EventKind::update_received : EventKind::signal_received;
@@ -339,7 +353,7 @@ core::Answer Model::run(const RunSignal& q) {
   event.id = q.dedupe;
   event.data = q.data;
   send_mail(e->id, event, q.mail);
-  return core::SignalAnswer{e->id, true};
+  return core::SignalAnswer{e->id, true, started};
 }
 
 }  // namespace semel::store::memory
