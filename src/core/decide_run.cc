@@ -20,7 +20,23 @@ bool reads_mail(const RunAdvance& op) {
          std::any_of(op.entries.begin(), op.entries.end(), [](const auto& entry) { return entry.mail.has_value(); });
 }
 
-ExecutionCancel cancel_of(const Execution& run, const Event& event) { return {run.tenant, *event.execution, false}; }
+// A child that went on is cancelled where it is now.
+ExecutionId target_of(const Event& cancel, const RowCache& rows) {
+  const Execution* e = peek(rows.executions, *cancel.execution);
+  const bool went_on = e && e->next && e->identity;
+  const Identity* newest = went_on ? peek(rows.identities, identity_key_of(*e)) : nullptr;
+  const Execution* current = newest ? peek(rows.executions, newest->target) : nullptr;
+  const bool same = current && current->parent_run == e->parent_run && current->parent_command == e->parent_command;
+  return same ? current->id : *cancel.execution;
+}
+
+void gather_cancel(const Execution& run, const Event& cancel, const RowCache& rows, Instant now, Needs& needs) {
+  gather_part(ExecutionCancel{run.tenant, *cancel.execution, false}, rows, now, needs);
+  const Execution* e = peek(rows.executions, *cancel.execution);
+  if (!e || !e->next || !e->identity || !want(rows.identities, identity_key_of(*e), needs.identities)) return;
+  if (const Identity* newest = rows.identities.find(identity_key_of(*e)))
+    gather_part(ExecutionCancel{run.tenant, newest->target, false}, rows, now, needs);
+}
 
 // The command's number makes it the same signal however often it is sent.
 RunSignal signal_of(const Execution& run, const Event& event) {
@@ -147,8 +163,9 @@ void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, 
       return rows.timers.remove({event.at, TimerKind::run, run, event.command});
     case EventKind::step_cancel_requested:
     case EventKind::child_cancel_requested: {
-      const Execution* target = peek(rows.executions, *event.execution);
-      if (target && target->parent_run == run) decide_part(cancel_of(*rows.executions.find(run), event), rows, now);
+      const Execution* target = peek(rows.executions, target_of(event, rows));
+      if (target && target->parent_run == run)
+        decide_part(ExecutionCancel{rows.executions.find(run)->tenant, target->id, false}, rows, now);
       return;
     }
     case EventKind::signal_sent:
@@ -161,6 +178,21 @@ void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, 
   }
 }
 
+// Whoever asked for the end does not want another attempt.
+bool is_retried(const Execution& e) { return e.attempt < e.max_attempts && !e.cancel_requested_at; }
+
+// The run ends, the workflow does not: nobody is told, and what waits for it waits for the next run.
+void go_on(RowCache& rows, Execution& e, const TaskEnqueue& next, CloseReason why, Instant now) {
+  const bool retried = why == CloseReason::retried;
+  e.next = next.id;
+  e.close_reason = why;
+  const Execution before = e;
+  if (e.flags & kWatched) move_watches(rows, e.id, next.id);
+  e.flags &= ~(kHasKey | kHasGroup | kHasParent | kWatched);
+  end(rows, e, retried ? Status::failed : Status::succeeded, retried ? AttemptEnd::failed : AttemptEnd::succeeded, now);
+  start_next(next, rows, before, now);
+}
+
 void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Instant now) {
   Execution& e = rows.executions.update(id);
   switch (entry.event.kind) {
@@ -170,17 +202,11 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
       return end(rows, e, Status::succeeded, AttemptEnd::succeeded, now);
     case EventKind::run_cancelled:
       return end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
-    case EventKind::run_continued: {
-      e.next = entry.start->id;
-      e.close_reason = CloseReason::continued;
-      const Execution before = e;
-      end(rows, e, Status::succeeded, AttemptEnd::succeeded, now);
-      Execution previous = before;
-      previous.status = Status::succeeded;
-      return start_next(*entry.start, rows, previous, now);
-    }
+    case EventKind::run_continued:
+      return go_on(rows, e, *entry.start, CloseReason::continued, now);
     default:
       e.error = entry.event.data;
+      if (entry.start && is_retried(e)) return go_on(rows, e, *entry.start, CloseReason::retried, now);
       return end(rows, e, rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed,
                  AttemptEnd::failed, now);
   }
@@ -206,11 +232,11 @@ void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs&
   const Execution* e = rows.executions.find(op.execution);
   if (!e || e->kind != Kind::workflow || !is_claimed(*e) || e->version != op.version) return;
   for (const auto& entry : op.entries) {
-    if (entry.start && entry.event.kind == EventKind::run_continued) gather_next(*entry.start, rows, needs);
+    if (entry.start && is_closing(entry.event.kind)) gather_next(*entry.start, rows, needs);
     else if (entry.start) gather_part(*entry.start, rows, now, needs);
     if (entry.event.kind == EventKind::signal_sent) gather_part(signal_of(*e, entry.event), rows, now, needs);
     if (entry.event.kind == EventKind::step_cancel_requested || entry.event.kind == EventKind::child_cancel_requested)
-      gather_part(cancel_of(*e, entry.event), rows, now, needs);
+      gather_cancel(*e, entry.event, rows, now, needs);
   }
   if (!closes(op)) return;
   want(rows.lanes, e->lane, needs.lanes);

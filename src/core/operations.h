@@ -156,13 +156,14 @@ struct EndAnswer {
 
 // What the owner of a run adds to its history, all or nothing, in this order: mail it consumed and events of its own. A
 // command takes effect in the same transaction: steps and children are enqueued, timers set, signals sent; a closing
-// one, the last, ends the run. A last event run_parked, which is no command, gives the run up and keeps it from being
+// one, the last, ends the run; run_continued, and run_failed while attempts are left, go on in the run that is its
+// `start`. A last event run_parked, which is no command, gives the run up and keeps it from being
 // claimed for `park_for`: whoever owns it next would meet the same error.
 struct RunAdvance {
   struct Entry {
     std::optional<MailKey> mail;  // moved from the mailbox; `event` then gives `issued` and `at` only
     Event event;
-    std::optional<TaskEnqueue> start;  // of step_scheduled, child_started, run_continued
+    std::optional<TaskEnqueue> start;  // of step_scheduled, child_started, run_continued, run_failed
   };
   ExecutionId execution;
   std::int32_t version = 0;

@@ -96,6 +96,17 @@ void tell_outcome(RowCache& rows, const Execution& ended, Instant now) {
   }
 }
 
+void move_watches(RowCache& rows, ExecutionId from, ExecutionId to) {
+  std::vector<Watch> moved;
+  for (const auto& [watch, presence] : rows.watches.all())
+    if (watch.target == from && presence != Presence::removed) moved.push_back(watch);
+  for (const Watch& watch : moved) {
+    rows.watches.remove(watch);
+    const Execution* waits = rows.executions.find(watch.run);
+    if (watch.run != from && waits && !is_terminal(waits->status)) rows.watches.add({to, watch.run, watch.command});
+  }
+}
+
 // ---- give up --------------------------------------------------------------------------------------------------------
 
 void gather_give_up(const Execution& run, const RowCache& rows, Needs& needs) {

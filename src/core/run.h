@@ -22,6 +22,8 @@ bool has_mail(const RowCache& rows, ExecutionId run);  // all of it must be know
 // ---- outcome: those who wait for an execution that just ended learn it ----
 void gather_outcome(const Execution& e, const RowCache& rows, Needs& needs);
 void tell_outcome(RowCache& rows, const Execution& ended, Instant now);
+// The workflow goes on in another run: they wait for that one.
+void move_watches(RowCache& rows, ExecutionId from, ExecutionId to);
 Event outcome_of(const Execution& ended, std::int32_t command);
 
 // ---- give up: the owner lets go of the run, which is claimable again if there is something to decide ----

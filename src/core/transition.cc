@@ -306,7 +306,7 @@ void mark_claimed(RowCache& rows, Execution& e, SessionId session, const std::st
   if (!run) move_to(e, Status::claimed);
   else if (e.status != Status::running) move_to(e, Status::running);
   e.version += 1;
-  e.attempt = run ? 1 : e.attempt + 1;
+  if (!run || !e.started_at) e.attempt += 1;  // a run is one attempt however often it is claimed
   e.session = session;
   e.worker = worker;
   e.lease_expires_at = add_saturated(now, lease);

@@ -215,24 +215,28 @@ RunAdvance::Entry Generator::closing(const RunAdvance& op, Instant now) {
       break;
     case 1:
       entry.event.kind = EventKind::run_failed;
+      if (chance(70)) entry.start = successor(op, now);
       break;
     case 2:
       entry.event.kind = EventKind::run_cancelled;
       break;
-    default: {
+    default:
       entry.event.kind = EventKind::run_continued;
-      entry.start = enqueue(now);
-      entry.start->kind = Kind::workflow;
-      entry.start->lane = flows_;
-      entry.start->group.reset();
-      entry.start->idempotency_key.reset();
-      entry.start->concurrency_key.reset();
-      const auto view = oracle_.execution_get(kDefaultTenant, op.execution).value();
-      if (view) entry.start->identity = view->execution.identity;
-      entry.start->fingerprint = fingerprint_of(entry.start->name, entry.start->args).value();
-    }
+      entry.start = successor(op, now);
   }
   return entry;
+}
+
+// The next run of the workflow; what it asks for besides is not its own to choose.
+TaskEnqueue Generator::successor(const RunAdvance& op, Instant now) {
+  TaskEnqueue next = enqueue(now);
+  next.kind = Kind::workflow;
+  next.lane = flows_;
+  next.concurrency_key.reset();
+  const auto view = oracle_.execution_get(kDefaultTenant, op.execution).value();
+  if (view) next.identity = view->execution.identity;
+  next.fingerprint = fingerprint_of(next.name, next.args).value();
+  return next;
 }
 
 RunAdvance::Entry Generator::parking() {
@@ -272,6 +276,10 @@ RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
     case 4:
       entry.event.kind = EventKind::step_cancel_requested;
       entry.event.execution = execution();
+      for (const Held& one : runs_) {  // rather a child of this run
+        const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
+        if (view && view->execution.parent_run == op.execution && chance(50)) entry.event.execution = one.execution;
+      }
       break;
     case 5:
       entry.event.kind = EventKind::signal_sent;

@@ -64,6 +64,7 @@ class Generator {
   core::RunAdvance::Entry command(const core::RunAdvance& op, Instant now);
   core::RunAdvance::Entry closing(const core::RunAdvance& op, Instant now);
   core::RunAdvance::Entry parking();
+  core::TaskEnqueue successor(const core::RunAdvance& op, Instant now);
   core::RunResume resume();
   core::RunSignal signal(Instant now);
   core::LaneEnsure lane();

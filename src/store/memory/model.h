@@ -137,6 +137,8 @@ class Model {
   void carry_out(ExecutionId run, const core::RunAdvance::Entry& entry);
   void start_for(ExecutionId run, const core::RunAdvance::Entry& entry);
   Execution close_run(Execution& e, const core::RunAdvance::Entry& entry);
+  Execution go_on(Execution& e, const core::TaskEnqueue& next, core::CloseReason why);
+  Execution* cancel_target(const core::Event& cancel);
 
   Execution* find_execution(core::TenantId tenant, ExecutionId id);
   void note(const Execution& winner, core::LedgerRule rule);

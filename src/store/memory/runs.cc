@@ -265,7 +265,7 @@ void Model::carry_out(ExecutionId run, const RunAdvance::Entry& entry) {
     return t_.timers.remove(run, core::TimerKind::run, event.command);
   }
   if (event.kind == EventKind::step_cancel_requested || event.kind == EventKind::child_cancel_requested) {
-    const Execution* target = find_row(t_.executions, *event.execution);
+    const Execution* target = cancel_target(event);
     if (target && target->parent_run == run) this->run(core::ExecutionCancel{target->tenant, target->id, false});
     return;
   }
@@ -291,6 +291,55 @@ void Model::carry_out(ExecutionId run, const RunAdvance::Entry& entry) {
   send_mail(run, done, number);
 }
 
+Execution* Model::cancel_target(const Event& cancel) {
+  Execution* e = find_row(t_.executions, *cancel.execution);
+  if (!e || !e->next || !e->identity) return e;
+  const core::Identity* id = find_row(t_.identities, id_row_key(*e));
+  Execution* last = id ? find_row(t_.executions, id->target) : nullptr;
+  if (!last || last->parent_run != e->parent_run || last->parent_command != e->parent_command) return e;
+  return last;
+}
+
+Execution Model::go_on(Execution& e, const core::TaskEnqueue& next, core::CloseReason why) {
+  constexpr std::uint32_t kTies = core::kHasKey | core::kHasGroup | core::kHasParent | core::kWatched;
+  e.next = next.id;
+  e.close_reason = why;
+  const Execution before = e;
+  if (core::Identity* key = e.idempotency_key ? find_row(t_.identities, key_row_key(e)) : nullptr;
+      key && key->target == e.id) {
+    key->target = next.id;
+    key->revision += 1;
+  }
+  for (const core::Watch& watch : std::set<core::Watch>(t_.watches)) {
+    if (watch.target != e.id) continue;
+    t_.watches.erase(watch);
+    const Execution* waits = find_row(t_.executions, watch.run);
+    if (waits != &e && waits && !is_terminal(waits->status)) t_.watches.insert({next.id, watch.run, watch.command});
+  }
+  e.flags &= ~kTies;
+  const bool retried = why == core::CloseReason::retried;
+  const Execution ended =
+      end(e, retried ? Status::failed : Status::succeeded, retried ? AttemptEnd::failed : AttemptEnd::succeeded);
+  core::TaskEnqueue request = next;
+  request.idempotency_key.reset();
+  request.group.reset();
+  request.parent.reset();
+  create(request, &ended);
+  Execution& row = t_.executions.at(next.id);
+  row.flags |= before.flags & kTies;
+  row.idempotency_key = before.idempotency_key;
+  row.idempotency_key_ttl_seconds = before.idempotency_key_ttl_seconds;
+  row.group = before.group;
+  row.parent_run = before.parent_run;
+  row.parent_workflow_id = before.parent_workflow_id;
+  row.parent_command = before.parent_command;
+  if (retried) {
+    row.attempt = before.attempt;
+    row.max_attempts = before.max_attempts;
+  }
+  return ended;
+}
+
 Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
   const Event& event = entry.event;
   if (event.kind == EventKind::run_cancelled) return end(e, Status::cancelled, AttemptEnd::cancelled);
@@ -299,14 +348,10 @@ Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
     e.error.reset();
     return end(e, Status::succeeded, AttemptEnd::succeeded);
   }
-  if (event.kind == EventKind::run_continued) {
-    e.next = entry.start->id;
-    e.close_reason = core::CloseReason::continued;
-    const Execution ended = end(e, Status::succeeded, AttemptEnd::succeeded);
-    create(*entry.start, &ended);
-    return ended;
-  }
+  if (event.kind == EventKind::run_continued) return go_on(e, *entry.start, core::CloseReason::continued);
   e.error = event.data;
+  if (entry.start && e.attempt < e.max_attempts && !e.cancel_requested_at)
+    return go_on(e, *entry.start, core::CloseReason::retried);
   return end(e, spent_status(e), AttemptEnd::failed);
 }
 
