@@ -1,4 +1,6 @@
 // Enqueue: the answer to every duplicate. The order of the checks is that of docs/rules.md, "TaskEnqueue".
+#include <algorithm>
+
 #include "base/duration.h"
 #include "base/json.h"
 #include "core/decide_parts.h"
@@ -237,6 +239,8 @@ void inherit(Execution& row, const Execution& previous) {
   row.parent_workflow_id = previous.parent_workflow_id;
   row.parent_command = previous.parent_command;
   row.flags = (row.flags & ~kTied) | (previous.flags & kTied);
+  if (previous.timeout_at) row.timeout_at = std::min(*previous.timeout_at, row.timeout_at.value_or(Instant::max()));
+  if (row.timeout_at) row.flags |= kHasTimer;
   if (previous.close_reason != CloseReason::retried) return;
   row.attempt = previous.attempt;
   row.max_attempts = previous.max_attempts;

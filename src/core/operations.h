@@ -35,7 +35,7 @@ struct TaskEnqueue {
   std::string policy;             // encoded retry overrides of this call
   std::optional<Duration> delay;  // from the batch's now
   std::optional<Instant> scheduled_at;
-  std::optional<Duration> timeout;
+  std::optional<Duration> timeout;  // of a workflow: of all its runs; of a run that follows another: its own besides
   Duration attempt_timeout{0};
   std::optional<std::string> concurrency_key;
   std::optional<std::string> idempotency_key;

@@ -495,6 +495,33 @@ TEST_P(Runs, OnlyTheLastRunOfAChainTellsItsParentAndWhoeverWaits) {
   }
 }
 
+TEST_P(Runs, TheTimeoutOfAWorkflowRunsOnOverItsChain) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    Task first = task().as_workflow(id);
+    first.timeout = 60s;
+    enqueue(first);
+    const Instant ends = now() + 60s;
+    Task second = task().as_workflow(id);
+    advance(20s);
+    run(going_on(claim_run(lane_), kind, second));
+    EXPECT_EQ(row(second.id).timeout_at, ends) << "not a fresh one";
+    Task third = task().as_workflow(id);
+    third.timeout = 60s;
+    run(going_on(claim_run(lane_), kind, third));
+    EXPECT_EQ(row(third.id).timeout_at, ends) << "the earlier one counts";
+    advance(40s);
+    EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+    EXPECT_EQ(row(third.id).status, Status::timed_out);
+    EXPECT_FALSE(store_->next_timer().value());
+  }
+  const Execution held = owned("w");
+  Task next = task().as_workflow("w");
+  next.timeout = 10s;
+  run(going_on(held, EventKind::run_continued, next));
+  EXPECT_EQ(row(next.id).timeout_at, now() + 10s) << "of that run, and of those after it";
+}
+
 TEST_P(Runs, AChildThatWentOnIsCancelledWhereItIs) {
   const Execution parent = owned("parent");
   const Execution child = child_of(parent, 4, task().as_workflow("child"));

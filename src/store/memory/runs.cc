@@ -333,6 +333,11 @@ Execution Model::go_on(Execution& e, const core::TaskEnqueue& next, core::CloseR
   row.parent_run = before.parent_run;
   row.parent_workflow_id = before.parent_workflow_id;
   row.parent_command = before.parent_command;
+  if (before.timeout_at && (!row.timeout_at || *before.timeout_at < *row.timeout_at)) {
+    row.flags |= core::kHasTimer;
+    row.timeout_at = before.timeout_at;
+    put_timer({*row.timeout_at, core::TimerKind::timeout, row.id, 0});
+  }
   if (retried) {
     row.attempt = before.attempt;
     row.max_attempts = before.max_attempts;
