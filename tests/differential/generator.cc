@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/fingerprint.h"
 #include "core/retry.h"
@@ -214,24 +215,46 @@ RunAdvance::Entry Generator::closing(const RunAdvance& op, Instant now) {
       break;
     case 1:
       entry.event.kind = EventKind::run_failed;
+      if (chance(70)) entry.start = successor(op, now);
       break;
     case 2:
       entry.event.kind = EventKind::run_cancelled;
       break;
-    default: {
+    default:
       entry.event.kind = EventKind::run_continued;
-      entry.start = enqueue(now);
-      entry.start->kind = Kind::workflow;
-      entry.start->lane = flows_;
-      entry.start->group.reset();
-      entry.start->idempotency_key.reset();
-      entry.start->concurrency_key.reset();
-      const auto view = oracle_.execution_get(kDefaultTenant, op.execution).value();
-      if (view) entry.start->identity = view->execution.identity;
-      entry.start->fingerprint = fingerprint_of(entry.start->name, entry.start->args).value();
-    }
+      entry.start = successor(op, now);
   }
   return entry;
+}
+
+// The next run of the workflow; what it asks for besides is not its own to choose.
+TaskEnqueue Generator::successor(const RunAdvance& op, Instant now) {
+  TaskEnqueue next = enqueue(now);
+  next.kind = Kind::workflow;
+  next.lane = flows_;
+  next.concurrency_key.reset();
+  const auto view = oracle_.execution_get(kDefaultTenant, op.execution).value();
+  if (view) next.identity = view->execution.identity;
+  next.fingerprint = fingerprint_of(next.name, next.args).value();
+  return next;
+}
+
+RunAdvance::Entry Generator::parking() {
+  RunAdvance::Entry entry;
+  entry.event.kind = EventKind::run_parked;
+  entry.event.data = pick(kErrors);
+  return entry;
+}
+
+// Mostly one that is parked.
+RunResume Generator::resume() {
+  RunResume op;
+  op.execution = execution();
+  for (const Held& one : runs_) {
+    const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
+    if (view && view->execution.suspend_reason != SuspendReason::none && chance(60)) op.execution = one.execution;
+  }
+  return op;
 }
 
 RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
@@ -253,6 +276,10 @@ RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
     case 4:
       entry.event.kind = EventKind::step_cancel_requested;
       entry.event.execution = execution();
+      for (const Held& one : runs_) {  // rather a child of this run
+        const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
+        if (view && view->execution.parent_run == op.execution && chance(50)) entry.event.execution = one.execution;
+      }
       break;
     case 5:
       entry.event.kind = EventKind::signal_sent;
@@ -293,7 +320,9 @@ RunAdvance Generator::advance(Instant now) {
   }
   for (std::uint64_t i = 0, count = random_.below(4); i < count; ++i) op.entries.push_back(command(op, now));
   if (chance(20)) op.entries.push_back(closing(op, now));
+  else if (chance(12)) op.entries.push_back(parking());
   op.waits = chance(50);
+  op.park_for = std::chrono::milliseconds(random_.below(20'000));
   return op;
 }
 
@@ -306,6 +335,15 @@ RunSignal Generator::signal(Instant now) {
   if (chance(50)) op.dedupe = pick(kKeys);
   op.data = pick(kResults);
   op.mail = ids_.next<MailId>(now);
+  op.update = chance(30);
+  if (chance(40)) {
+    op.start = enqueue(now);
+    op.start->kind = chance(95) ? Kind::workflow : Kind::task;
+    op.start->lane = flows_;
+    if (chance(95)) op.start->identity = op.identity;
+    op.start->fingerprint = fingerprint_of(op.start->name, op.start->args).value();
+    if (chance(90)) op.execution.reset();
+  }
   return last_signal_ = op;
 }
 
@@ -371,6 +409,7 @@ Operation Generator::draw(Instant now) {
   if (dice < 170) return enqueue(now);
   if (dice < 240) return advance(now);
   if (dice < 260) return signal(now);
+  if (dice < 265) return resume();
   if (dice < 390) return claim(now);
   if (dice < 470) return deliver(now);
   if (dice < 520) {
@@ -435,6 +474,38 @@ TaskDeliver Generator::deliver_to(ExecutionId id, Instant now) {
   return q;
 }
 
+// A run that is claimed, parked and resumed.
+void Generator::rehearse_run(Instant now) {
+  TaskEnqueue start = enqueue(now);
+  start.kind = Kind::workflow;
+  start.lane = flows_;
+  start.identity = pick(kIds) + "-run";
+  start.idempotency_key.reset();
+  start.group.reset();
+  start.fingerprint = fingerprint_of(start.name, start.args).value();
+  start.priority = 0;
+  start.delay.reset();
+  start.scheduled_at.reset();
+  TaskClaim take;
+  take.id = ids_.next<ClaimId>(now);
+  take.session = session();
+  take.worker = "worker";
+  take.lease = 60s;
+  take.pool = Pool::runs;
+  take.lanes.push_back({flows_, 3, false});
+  RunAdvance park;
+  park.execution = start.id;
+  park.version = 2;
+  park.known = 1;
+  park.entries.push_back(parking());
+  park.park_for = 10s;
+  script_.push_back(start);
+  script_.push_back(take);
+  script_.push_back(park);
+  if (chance(30)) script_.push_back(park);
+  script_.push_back(RunResume{kDefaultTenant, start.id});
+}
+
 void Generator::rehearse(Instant now) {
   const auto plain = [&](const std::string& queue) {
     TaskEnqueue q;
@@ -444,7 +515,7 @@ void Generator::rehearse(Instant now) {
     q.args = "{}";
     return q;
   };
-  switch (random_.below(4)) {
+  switch (random_.below(5)) {
     case 0: {  // a key that outlives its execution
       TaskEnqueue first = plain("dropped");
       first.drop_at_end = true;
@@ -487,6 +558,8 @@ void Generator::rehearse(Instant now) {
       script_.push_back(ExecutionDiscard{kDefaultTenant, first.id});
       break;
     }
+    case 3:
+      return rehearse_run(now);
     default: {  // a lane that is full
       LaneConfig narrow;
       const std::string queue = chance(33) ? "plain" : chance(50) ? "rated" : "wide";
@@ -528,6 +601,7 @@ bool Generator::id_is_taken(ExecutionId id) {
 std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
   std::vector<Operation> claims, successes, rest;  // a plain success is written before anything is decided
   std::set<ExecutionId> completed;
+  bool names_tenant = false;
   const bool sweeps = chance(20);
   if (sweeps) rest.push_back(draw_sweep(now));
   while (claims.size() + successes.size() + rest.size() < size) {
@@ -535,6 +609,8 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
     const bool scans =
         one.index() >= Operation(SessionsExpire{}).index() && one.index() <= Operation(KeysExpire{}).index();
     if (scans || std::holds_alternative<EnqueueWithin>(one) || std::holds_alternative<LeaseForget>(one)) continue;
+    // Names that are new in one batch are numbered in their own order.
+    if (std::holds_alternative<TenantEnsure>(one) && std::exchange(names_tenant, true)) continue;
     if (const auto* redrive = std::get_if<ExecutionRedrive>(&one); redrive && !id_is_taken(redrive->execution))
       continue;
     // So does the id of a step: an enqueue behind the advance may take it.
@@ -542,6 +618,7 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
         advance && std::any_of(advance->entries.begin(), advance->entries.end(),
                                [](const auto& entry) { return entry.start.has_value(); }))
       continue;
+    if (const auto* signal = std::get_if<RunSignal>(&one); signal && signal->start) continue;
     if (std::holds_alternative<TaskClaim>(one)) {
       if (!sweeps) claims.push_back(std::move(one));
     } else if (const auto* success = std::get_if<TaskComplete>(&one)) {
@@ -568,6 +645,7 @@ void Generator::learn(const Execution& e) {
 void Generator::observe(const Operation& operation, const Answer& answer, const std::vector<LedgerNote>& notes) {
   for (const LedgerNote& note : notes) remember(notes_, note);
   if (const auto* a = std::get_if<EnqueueAnswer>(&answer)) learn_execution(a->execution);
+  if (const auto* a = std::get_if<SignalAnswer>(&answer)) learn_execution(a->run);
   if (const auto* a = std::get_if<RedriveAnswer>(&answer)) learn_execution(a->successor);
   if (const auto* a = std::get_if<ClaimAnswer>(&answer)) {
     for (const auto& task : a->tasks) learn(task.execution);

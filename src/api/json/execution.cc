@@ -34,6 +34,8 @@ std::optional<std::string_view> word(core::CloseReason reason) {
       return "continued";
     case core::CloseReason::terminated:
       return "terminated";
+    case core::CloseReason::retried:
+      return "retried";
   }
   return std::nullopt;
 }

@@ -71,6 +71,29 @@ class Runs : public StoreTest {
     op.version = held.version;
     run(op);
   }
+  core::RunAdvance parking(const Execution& held, Duration park_for) {
+    core::RunAdvance op = advance_of(held, {event(EventKind::run_parked, 0, kError)});
+    op.park_for = park_for;
+    return op;
+  }
+  // The end of a run that goes on in `next`.
+  core::RunAdvance going_on(const Execution& held, EventKind kind, const Task& next) {
+    core::RunAdvance op = advance_of(held);
+    core::Event last = event(kind, 0, kError);
+    last.execution = next.id;
+    op.entries.push_back({{}, last, next});
+    return op;
+  }
+  // A child of `parent` under this id, claimed.
+  Execution child_of(const Execution& parent, std::int32_t command, Task child) {
+    child.parent = core::TaskEnqueue::Parent{parent.id, parent.identity.value_or(""), command};
+    core::RunAdvance op = advance_of(parent);
+    core::Event started = event(EventKind::child_started, command);
+    started.execution = child.id;
+    op.entries.push_back({{}, started, child});
+    run(op);
+    return claim_run(lane_);
+  }
   std::size_t claimable_runs() {
     core::TaskClaim request = claim_request(lane_, 100);
     request.pool = core::Pool::runs;
@@ -209,6 +232,92 @@ TEST_P(Runs, SignalsAreDedupedAndAFinishedRunTakesNone) {
   EXPECT_FALSE(run(signal("w", "s1")).created) << "it was taken, whatever came of the run";
 }
 
+TEST_P(Runs, AnUpdateIsMailOfItsOwnKindAndKnownByItsId) {
+  const Execution held = owned("w");
+  core::RunSignal update = signal("w", "u1");
+  update.update = true;
+  EXPECT_TRUE(run(signal("w", "u1")).created);
+  EXPECT_TRUE(run(update).created) << "a signal of that name and id is something else";
+  update.mail = fresh<MailId>();
+  EXPECT_FALSE(run(update).created);
+  ASSERT_EQ(mail(held.id).size(), 2u);
+  const core::Event received = mail(held.id)[1];
+  EXPECT_EQ(received.kind, EventKind::update_received);
+  EXPECT_EQ(received.name, "approve");
+  EXPECT_EQ(received.id, "u1");
+  EXPECT_EQ(received.data, "1");
+  core::RunSignal nameless = signal("w");
+  nameless.update = true;
+  EXPECT_EQ(refused(nameless), ErrorCode::InvalidArgument);
+  core::RunAdvance close = reading(held);
+  close.entries.push_back({{}, event(EventKind::run_completed), {}});
+  run(close);
+  EXPECT_FALSE(run(update).created);
+  update.dedupe = "u2";
+  EXPECT_EQ(refused(update), ErrorCode::WorkflowAlreadyCompleted);
+}
+
+TEST_P(Runs, ASignalWithStartMeetsTheRunOrMakesIt) {
+  core::RunSignal op = signal("w", "s1");
+  op.start = task().as_workflow("w");
+  op.start->on_duplicate = OnDuplicate::replace;
+  const auto first = run(op);
+  EXPECT_TRUE(first.created);
+  EXPECT_TRUE(first.started);
+  EXPECT_EQ(first.run, op.start->id);
+  EXPECT_EQ(mail(first.run).size(), 1u);
+  EXPECT_EQ(kinds(first.run), std::vector{EventKind::run_started});
+  const std::string before = snapshot();
+  EXPECT_FALSE(run(op).created) << "its answer was lost";
+  EXPECT_EQ(snapshot(), before);
+  core::RunSignal second = signal("w", "s2");
+  second.start = task().as_workflow("w");
+  second.start->on_duplicate = OnDuplicate::replace;
+  const auto met = run(second);
+  EXPECT_TRUE(met.created);
+  EXPECT_FALSE(met.started);
+  EXPECT_EQ(met.run, first.run) << "a live run is never replaced by a signal";
+  EXPECT_EQ(mail(first.run).size(), 2u);
+}
+
+TEST_P(Runs, ASignalWithStartFollowsReuseAfterTheEnd) {
+  const ExecutionId done = ended(task().as_workflow("w"), Status::succeeded);
+  core::RunSignal op = signal("w");
+  op.start = task().as_workflow("w");
+  const std::string before = snapshot();
+  EXPECT_EQ(refused(op), ErrorCode::WorkflowAlreadyCompleted);
+  EXPECT_EQ(snapshot(), before);
+  op.start->reuse = Reuse::always;
+  const auto again = run(op);
+  EXPECT_TRUE(again.started);
+  EXPECT_EQ(row(again.run).previous, done);
+  EXPECT_EQ(mail(again.run).size(), 1u);
+  const ExecutionId failed = ended(task().as_workflow("f"), Status::failed);
+  core::RunSignal retry = signal("f", "s");
+  retry.start = task().as_workflow("f");
+  EXPECT_EQ(row(run(retry).run).previous, failed);
+}
+
+TEST_P(Runs, ASignalStartsTheWorkflowItNamesOrNone) {
+  const std::string before = snapshot();
+  core::RunSignal op = signal("w");
+  op.start = task().as_workflow("other");
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.start = task().with_id("w");
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.start = task().as_workflow("w");
+  op.execution = fresh<ExecutionId>();
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.execution.reset();
+  op.update = true;
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument) << "an update without an id starts nothing";
+  EXPECT_EQ(snapshot(), before);
+  start("w");
+  op.update = false;
+  op.start = task().as_workflow("w").with_args("[2]");
+  EXPECT_EQ(refused(op), ErrorCode::FingerprintMismatch);
+}
+
 TEST_P(Runs, TimersOfARunFireAsMailUnlessCancelled) {
   const Execution held = owned("w");
   core::Event first = event(EventKind::timer_started, 1);
@@ -307,6 +416,141 @@ TEST_P(Runs, ContinueAsNewMovesTheIdAndLinksTheRuns) {
   EXPECT_EQ(claim_run(lane_).id, next.id);
 }
 
+TEST_P(Runs, AFailedRunIsRetriedAsANewRunUntilItsAttemptsAreUsed) {
+  Task first = task().as_workflow("w");
+  first.max_attempts = 2;
+  enqueue(first);
+  const Execution held = claim_run(lane_);
+  Task next = task().as_workflow("w");
+  next.delay = 5s;
+  next.max_attempts = 9;
+  const core::RunAdvance op = going_on(held, EventKind::run_failed, next);
+  EXPECT_EQ(run(op).status, Status::failed);
+  EXPECT_TRUE(run(op).existing);
+  const Execution before = row(held.id);
+  EXPECT_EQ(before.close_reason, core::CloseReason::retried);
+  EXPECT_EQ(before.next, next.id);
+  EXPECT_EQ(before.error, kError);
+  EXPECT_EQ(newest("w", core::Space::workflow), next.id);
+  EXPECT_EQ(row(next.id).previous, held.id);
+  EXPECT_EQ(row(next.id).max_attempts, 2) << "the chain's";
+  EXPECT_EQ(claimable_runs(), 0u);
+  advance(5s);
+  run(core::TimersFire{});
+  Execution second = claim_run(lane_);
+  EXPECT_EQ(second.attempt, 2);
+  release(second);
+  second = claim_run(lane_);
+  EXPECT_EQ(second.attempt, 2) << "a run is one attempt";
+  const Task third = task().as_workflow("w");
+  EXPECT_EQ(run(going_on(second, EventKind::run_failed, third)).status, Status::failed);
+  EXPECT_FALSE(exists(third.id));
+  EXPECT_EQ(row(second.id).close_reason, core::CloseReason::none);
+  EXPECT_FALSE(row(second.id).next);
+}
+
+TEST_P(Runs, ARetriedRunIsNeverADeadLetterAndACancelledOneIsNotRetried) {
+  Task first = task().as_workflow("w");
+  first.lane = dead_letter_lane();
+  first.max_attempts = 2;
+  enqueue(first);
+  Task next = task().as_workflow("w");
+  next.lane = first.lane;
+  EXPECT_EQ(run(going_on(claim_run(first.lane), EventKind::run_failed, next)).status, Status::failed);
+  const Execution second = claim_run(first.lane);
+  EXPECT_EQ(run(going_on(second, EventKind::run_failed, task().as_workflow("w"))).status, Status::dead_lettered);
+  const Execution held = owned("c");
+  run(core::ExecutionCancel{core::kDefaultTenant, held.id, false});
+  const Task never = task().as_workflow("c");
+  core::RunAdvance close = reading(held);
+  close.entries.push_back(going_on(held, EventKind::run_failed, never).entries[0]);
+  EXPECT_EQ(run(close).status, Status::failed);
+  EXPECT_FALSE(exists(never.id));
+}
+
+TEST_P(Runs, OnlyTheLastRunOfAChainTellsItsParentAndWhoeverWaits) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    const Execution parent = owned(id + "-parent");
+    const Execution other = owned(id + "-other");
+    const Execution child = child_of(parent, 4, task().as_workflow(id));
+    core::RunAdvance attach = advance_of(other);
+    attach.entries.push_back({{}, event(EventKind::child_started, 7), task().as_workflow(id)});
+    run(attach);
+    const Task next = task().as_workflow(id);
+    run(going_on(child, kind, next));
+    EXPECT_TRUE(mail(parent.id).empty());
+    EXPECT_TRUE(mail(other.id).empty());
+    const Execution last = claim_run(lane_);
+    EXPECT_EQ(last.id, next.id);
+    EXPECT_EQ(last.parent_run, parent.id);
+    EXPECT_EQ(last.parent_command, 4);
+    run(advance_of(last, {event(EventKind::run_completed, 0, "9")}));
+    ASSERT_EQ(mail(parent.id).size(), 1u);
+    EXPECT_EQ(mail(parent.id)[0].kind, EventKind::child_completed);
+    EXPECT_EQ(mail(parent.id)[0].execution, next.id);
+    EXPECT_EQ(mail(parent.id)[0].command, 4);
+    ASSERT_EQ(mail(other.id).size(), 1u);
+    EXPECT_EQ(mail(other.id)[0].command, 7);
+  }
+}
+
+TEST_P(Runs, TheTimeoutOfAWorkflowRunsOnOverItsChain) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    Task first = task().as_workflow(id);
+    first.timeout = 60s;
+    enqueue(first);
+    const Instant ends = now() + 60s;
+    Task second = task().as_workflow(id);
+    advance(20s);
+    run(going_on(claim_run(lane_), kind, second));
+    EXPECT_EQ(row(second.id).timeout_at, ends) << "not a fresh one";
+    Task third = task().as_workflow(id);
+    third.timeout = 60s;
+    run(going_on(claim_run(lane_), kind, third));
+    EXPECT_EQ(row(third.id).timeout_at, ends) << "the earlier one counts";
+    advance(40s);
+    EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+    EXPECT_EQ(row(third.id).status, Status::timed_out);
+    EXPECT_FALSE(store_->next_timer().value());
+  }
+  const Execution held = owned("w");
+  Task next = task().as_workflow("w");
+  next.timeout = 10s;
+  run(going_on(held, EventKind::run_continued, next));
+  EXPECT_EQ(row(next.id).timeout_at, now() + 10s) << "of that run, and of those after it";
+}
+
+TEST_P(Runs, AChildThatWentOnIsCancelledWhereItIs) {
+  const Execution parent = owned("parent");
+  const Execution child = child_of(parent, 4, task().as_workflow("child"));
+  const Task next = task().as_workflow("child");
+  run(going_on(child, EventKind::run_continued, next));
+  core::Event cancel = event(EventKind::child_cancel_requested, 4);
+  cancel.execution = child.id;
+  run(advance_of(parent, {cancel}));
+  EXPECT_EQ(row(next.id).status, Status::cancelled);
+  EXPECT_EQ(mail(parent.id).at(0).kind, EventKind::child_cancelled);
+}
+
+TEST_P(Runs, TheKeyOfAWorkflowStaysWithItsLastRun) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    const Task first = task().as_workflow(id).with_key("key-" + id);
+    enqueue(first);
+    const Execution held = claim_run(lane_);
+    const Task next = task().as_workflow(id);
+    run(going_on(held, kind, next));
+    Task again = first;
+    again.id = fresh<ExecutionId>();
+    EXPECT_EQ(run<core::TaskEnqueue>(again).execution, next.id);
+    run(advance_of(claim_run(lane_), {event(EventKind::run_completed)}));
+    EXPECT_EQ(store_->key_get(core::kDefaultTenant, "key-" + id).value()->expires_at, now() + 24h);
+    EXPECT_EQ(run<core::TaskEnqueue>(again).execution, next.id);
+  }
+}
+
 TEST_P(Runs, AChildTellsItsParent) {
   const Execution held = owned("parent");
   Task child = task().as_workflow("child");
@@ -354,6 +598,93 @@ TEST_P(Runs, ATimeoutEndsARunThatWaits) {
   EXPECT_EQ(row(id).status, Status::timed_out);
   EXPECT_EQ(kinds(id).back(), EventKind::run_timed_out);
   run(core::TimersFire{});
+}
+
+TEST_P(Runs, AParkedRunWaitsForItsTimeWhateverMailComes) {
+  const Execution held = owned("w");
+  const core::RunAdvance op = parking(held, 60s);
+  const auto answer = run(op);
+  EXPECT_EQ(answer.status, Status::suspended);
+  EXPECT_EQ(answer.events, 2);
+  const Execution parked = row(held.id);
+  EXPECT_EQ(parked.suspend_reason, core::SuspendReason::nondeterminism);
+  EXPECT_EQ(parked.error, kError);
+  EXPECT_EQ(parked.version, held.version + 1);
+  EXPECT_EQ(parked.last_end, core::AttemptEnd::released);
+  EXPECT_EQ(parked.scheduled_at, now() + 60s);
+  EXPECT_FALSE(parked.session);
+  EXPECT_EQ(wakes_.timer_at, now() + 60s);
+  EXPECT_TRUE(run(op).existing) << "its answer was lost";
+  EXPECT_EQ(refused(advance_of(held)), ErrorCode::LeaseLost);
+  run(signal("w"));
+  EXPECT_EQ(claimable_runs(), 0u);
+  EXPECT_EQ(row(held.id).status, Status::suspended);
+  advance(60s);
+  EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+  EXPECT_EQ(row(held.id).status, Status::running);
+  EXPECT_EQ(run(op).status, Status::running) << "and existing";
+  const Execution again = claim_run(lane_);
+  EXPECT_EQ(again.suspend_reason, core::SuspendReason::none);
+  EXPECT_EQ(again.attempt, 1);
+  EXPECT_EQ(refused(op), ErrorCode::LeaseLost);
+  core::RunAdvance close = reading(again);
+  close.entries.push_back({{}, event(EventKind::run_completed, 0, "1"), {}});
+  run(close);
+  EXPECT_FALSE(row(held.id).error);
+  EXPECT_EQ(kinds(held.id)[1], EventKind::run_parked);
+}
+
+TEST_P(Runs, AParkingAdvanceDoesWhatElseItSays) {
+  const Execution held = owned("w");
+  run(signal("w"));
+  core::RunAdvance op = reading(held);
+  op.entries.push_back(with_step(held, 1, task()).entries[0]);
+  op.entries.push_back(parking(held, 60s).entries[0]);
+  EXPECT_EQ(run(op).events, 4);
+  EXPECT_TRUE(mail(held.id).empty());
+  finish(claim_one());
+  EXPECT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(row(held.id).status, Status::suspended);
+}
+
+TEST_P(Runs, ResumeWakesAParkedRunAndNothingElse) {
+  const Execution held = owned("w");
+  const core::RunResume resume{core::kDefaultTenant, held.id};
+  EXPECT_FALSE(run(resume).resumed) << "it has an owner";
+  run(parking(held, 60s));
+  advance(1s);
+  const auto answer = run(resume);
+  EXPECT_TRUE(answer.resumed);
+  EXPECT_EQ(answer.status, Status::running);
+  EXPECT_EQ(wakes_.runs, std::vector{lane_});
+  const std::string before = snapshot();
+  EXPECT_FALSE(run(resume).resumed);
+  advance(60s);
+  EXPECT_EQ(run(core::TimersFire{}).looked_at, 0) << "its timer is gone";
+  EXPECT_EQ(snapshot(), before);
+  EXPECT_EQ(claim_run(lane_).id, held.id);
+  EXPECT_EQ(refused(core::RunResume{core::kDefaultTenant, fresh<ExecutionId>()}), ErrorCode::ExecutionNotFound);
+  EXPECT_EQ(refused(core::RunResume{core::kDefaultTenant, enqueue(task())}), ErrorCode::InvalidTransition);
+}
+
+TEST_P(Runs, AParkedRunIsCancelledTerminatedAndTimedOutAtOnce) {
+  for (const bool terminate : {false, true}) {
+    const Execution held = owned(terminate ? "t" : "c");
+    run(parking(held, 60s));
+    EXPECT_EQ(run(core::ExecutionCancel{core::kDefaultTenant, held.id, terminate}).status, Status::cancelled);
+    EXPECT_EQ(row(held.id).suspend_reason, core::SuspendReason::none);
+    EXPECT_EQ(kinds(held.id).back(), terminate ? EventKind::run_terminated : EventKind::run_cancelled);
+    EXPECT_FALSE(run(core::RunResume{core::kDefaultTenant, held.id}).resumed);
+  }
+  Task request = task().as_workflow("late");
+  request.timeout = 10s;
+  enqueue(request);
+  const Execution held = claim_run(lane_);
+  run(parking(held, 60s));
+  advance(11s);
+  EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+  EXPECT_EQ(row(held.id).status, Status::timed_out);
+  EXPECT_FALSE(store_->next_timer().value());
 }
 
 TEST_P(Runs, StateIsReadFromOutsideAndRetentionTakesEverything) {
