@@ -115,6 +115,39 @@ TEST_P(Runs, AStartedRunIsClaimedAsARunAndNotAsATask) {
   EXPECT_EQ(refused(heartbeat(held)), ErrorCode::InvalidTransition);
 }
 
+TEST_P(Runs, WhatContinuesKeepsItsMemoAndTheSignalsNobodyRead) {
+  Task first = task().as_workflow("w");
+  first.memo = R"({"by":"ann"})";
+  first.attributes = R"({"tier":1})";
+  enqueue(first);
+  const Execution held = claim_run(lane_);
+  const Task next = task().as_workflow("w");
+  core::RunAdvance op = going_on(held, EventKind::run_continued, next);
+  for (const char* text : {"1", "2"}) {
+    core::Event unread = event(EventKind::signal_received, 0, text);
+    unread.name = "approve";
+    op.carried.push_back(unread);
+  }
+  run(op);
+  EXPECT_TRUE(run(op).existing);
+  const core::Run header = *store_->run_get(next.id).value();
+  EXPECT_EQ(header.memo, first.memo);
+  EXPECT_EQ(header.attributes, first.attributes);
+  const std::vector<core::Event> unread = mail(next.id);
+  ASSERT_EQ(unread.size(), 2u);
+  EXPECT_EQ(unread[0].data, "1");
+  EXPECT_EQ(unread[1].data, "2");
+  EXPECT_EQ(row(next.id).status, Status::queued);
+}
+
+TEST_P(Runs, AStepThatCouldNotBeAskedForIsRecordedWithItsFailure) {
+  const Execution held = owned("w");
+  core::Event failed = event(EventKind::step_failed, 1, kError);
+  run(advance_of(held, {event(EventKind::step_scheduled, 1), failed}));
+  EXPECT_EQ(kinds(held.id), (std::vector{EventKind::run_started, EventKind::step_scheduled, EventKind::step_failed}));
+  EXPECT_TRUE(claim(10).empty());
+}
+
 TEST_P(Runs, AnAdvanceIsFencedByVersionAndLength) {
   const Execution held = owned("w");
   const core::RunAdvance op = advance_of(held, {event(EventKind::local_completed, 1, "1")});
