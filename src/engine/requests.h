@@ -131,8 +131,9 @@ struct SignalRequest {
   std::string workflow_id;
   std::optional<ExecutionId> execution;
   std::string name;
-  std::optional<std::string> dedupe_id;  // none: every one counts
-  std::string data;                      // JSON, kept verbatim; empty is null
+  std::optional<std::string> dedupe_id;            // none: every one counts
+  core::Encoding encoding = core::Encoding::json;  // opaque data is not checked
+  std::string data;                                // kept verbatim; empty JSON is null
 };
 
 struct RunView {

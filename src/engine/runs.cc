@@ -26,6 +26,7 @@ Result<void> check(const SignalRequest& request) {
     if (auto ok = core::validate_id("dedupe_id", *request.dedupe_id); !ok) return ok;
   }
   if (auto ok = core::validate_payload_size("data", request.data.size()); !ok) return ok;
+  if (request.encoding == core::Encoding::opaque) return {};
   auto json = base::validate_json(request.data);
   return json ? json : make_error(json.error().code, "data: " + json.error().message);
 }
@@ -76,7 +77,7 @@ Result<void> take_events(const core::HistoryRow& row, std::int32_t after, std::v
 void Engine::signal(SignalRequest request, Callback<core::SignalAnswer> done) {
   auto tenant = directory_.tenant(request.tenant);
   if (!tenant) return done(tenant.error());
-  if (request.data.empty()) request.data = "null";
+  if (request.encoding == core::Encoding::json && request.data.empty()) request.data = "null";
   if (auto ok = check(request); !ok) return done(ok.error());
   core::RunSignal operation;
   operation.tenant = *tenant;
