@@ -210,6 +210,7 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
     case EventKind::run_cancelled:
       return end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
     case EventKind::run_continued:
+      e.error.reset();
       return go_on(rows, e, *entry.start, CloseReason::continued, now);
     default:
       e.error = entry.event.data;

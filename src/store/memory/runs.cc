@@ -366,7 +366,10 @@ Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
     e.error.reset();
     return end(e, Status::succeeded, AttemptEnd::succeeded);
   }
-  if (event.kind == EventKind::run_continued) return go_on(e, *entry.start, core::CloseReason::continued);
+  if (event.kind == EventKind::run_continued) {
+    e.error.reset();
+    return go_on(e, *entry.start, core::CloseReason::continued);
+  }
   e.error = event.data;
   if (entry.start && e.attempt < e.max_attempts && !e.cancel_requested_at)
     return go_on(e, *entry.start, core::CloseReason::retried);
