@@ -24,7 +24,13 @@ bool SteppedRuns::run_one() {
 
 SteppedPool::SteppedPool(SteppedDriver& driver, sdk::Driver::WorkerSetup setup)
     : driver_(driver), setup_(std::move(setup)) {
+  for (const auto& [name, handler] : driver_.stubs) stub(name, handler);
   setup_.handlers->seal();
+  if (driver_.witness != nullptr) {
+    auto watched_table = std::make_shared<engine::WorkflowTable>();
+    for (const auto& [name, maker] : setup_.workflows->makers()) watched_table->add(name, watched(maker, *this));
+    setup_.workflows = std::move(watched_table);
+  }
   hire();
   driver_.pools_.push_back(this);
 }
@@ -52,8 +58,31 @@ std::vector<engine::RunRef> SteppedPool::take_unstarted() {
   return out;
 }
 
+Witness& SteppedPool::witness() { return *driver_.witness; }
+
+void SteppedPool::kill() {
+  hired_.keeper->close();
+  dying_ = true;
+}
+
+bool SteppedPool::crash_if_due() {
+  if (!dies_when_quiet_) return false;
+  crash();
+  return true;
+}
+
+// A turn of a run, a body of ctx.run, or destructors of a run that is over.
+bool SteppedPool::run_job() {
+  ++job_;
+  turn_ = nullptr;
+  if (!hired_.executor->run_one()) return false;
+  if (turn_ != nullptr) dies_when_quiet_ = driver_.witness->turn_ended(*turn_);
+  if (dying_) crash();
+  return true;
+}
+
 bool SteppedPool::run_one() {
-  if (hired_.executor->run_one()) return true;
+  if (run_job()) return true;
   if (queue_.empty()) return false;
   engine::RunRef run = std::move(queue_.front());
   queue_.pop_front();
@@ -69,19 +98,24 @@ bool SteppedPool::run_one() {
     hired_.worker->finish(std::move(run), std::move(fault->outcome));
     return true;
   }
-  if (fault && fault->kind == Fault::Kind::crash_before) {
+  Witness* const witness = driver_.witness;
+  if ((fault && fault->kind == Fault::Kind::crash_before) ||
+      (witness != nullptr && witness->attempt_begins(run->task.execution))) {
     crash();
     return true;
   }
   ++driver_.calls[name];
   engine::HandlerOutcome outcome = setup_.handlers->call(*run);
-  if (fault) crash();
+  const bool dies = witness != nullptr && witness->attempt_ended(run->task.execution);
+  if (fault || dies) crash();
   else hired_.worker->finish(std::move(run), std::move(outcome));
   return true;
 }
 
 // Nothing of the dead worker is heard of again: its session is not renewed, its outcomes are not sent.
 void SteppedPool::crash() {
+  dying_ = false;
+  dies_when_quiet_ = false;
   queue_.clear();
   hired_.keeper->close();
   driver_.bury(std::move(hired_), add_saturated(driver_.now(), setup_.options.lease));
@@ -156,10 +190,17 @@ bool SteppedDriver::run_user_code() {
     call();
     return true;
   }
+  for (SteppedPool* pool : pools_)
+    if (pool->crash_if_due()) return true;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     if (pools_[i]->run_one()) return true;
   }
   return false;
+}
+
+void SteppedDriver::stub(const std::string& name, engine::Handler handler) {
+  for (SteppedPool* pool : pools_) pool->stub(name, handler);
+  stubs.insert_or_assign(name, std::move(handler));
 }
 
 std::uint64_t SteppedDriver::change_count() const { return writer_.stats().commits; }
