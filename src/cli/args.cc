@@ -20,6 +20,8 @@ constexpr const char* kEpilogue = R"(
 Examples:
   semel task enqueue charge --args '{"order":1}' --task-id pay-1 --queue payments
   semel task get --task-id pay-1 -o json
+  semel workflow start checkout --id order-7 --args '{"order":7}'
+  semel workflow history order-7
   semel explain task pay-1
   semel demo
 
@@ -30,8 +32,9 @@ Exit codes: 0 done, 1 refused (the error says why), 2 bad usage, 3 the store is 
 struct Bound {
   const Verb* verb;
   CLI::App* app;
-  std::map<std::string, std::string> values;
-  std::map<std::string, bool> switches;
+  std::map<std::string, std::string> values{};
+  std::map<std::string, std::vector<std::string>> lists{};
+  std::map<std::string, bool> switches{};
 };
 
 CLI::App* child(CLI::App& parent, const std::string& name, const std::string& help) {
@@ -62,6 +65,10 @@ void bind(CLI::App& root, Bound& bound) {
   for (const auto& flag : verb.flags) {
     if (flag.value.empty()) {
       app->add_flag("--" + flag.name, bound.switches[flag.name], flag.help);
+    } else if (flag.many) {
+      app->add_option("--" + flag.name, bound.lists[flag.name], flag.help)
+          ->type_name(flag.value)
+          ->allow_extra_args(false);
     } else {
       app->add_option("--" + flag.name, bound.values[flag.name], flag.help)->type_name(flag.value);
     }
@@ -75,6 +82,7 @@ void collect(const Bound& bound, Args& args) {
     if (option == nullptr) option = bound.app->get_option_no_throw(name);
     if (option != nullptr && option->count() > 0) args.set(name, value);
   }
+  for (const auto& [name, values] : bound.lists) args.set_all(name, values);
   for (const auto& [name, on] : bound.switches) {
     if (on) args.set(name, "true");
   }
@@ -92,6 +100,11 @@ CLI::Option* add_global(CLI::App& app, const char* flag, std::optional<std::stri
 std::optional<std::string> Args::get(const std::string& name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> Args::all(const std::string& name) const {
+  const auto found = lists_.find(name);
+  return found == lists_.end() ? std::vector<std::string>{} : found->second;
 }
 
 std::string Args::text(const std::string& name, std::string otherwise) const {
@@ -131,7 +144,7 @@ Parsed parse_command_line(int argc, const char* const* argv, std::span<const Ver
   add_global(root, "--config", out.global.config, "FILE", "settings (SEMEL_CONFIG; semel.toml if it is there)");
   std::list<Bound> bounds;
   for (const Verb& verb : verbs) {
-    bounds.push_back({&verb, nullptr, {}, {}});
+    bounds.push_back({&verb, nullptr});
     bind(root, bounds.back());
   }
   try {

@@ -19,6 +19,7 @@ struct Flag {
   std::string name;   // "task-id"
   std::string value;  // what the help calls its value; empty: a switch
   std::string help;
+  bool many = false;  // may be given again and again
 };
 
 struct Positional {
@@ -32,15 +33,18 @@ class Args {
  public:
   std::optional<std::string> get(const std::string& name) const;
   bool has(const std::string& name) const { return values_.contains(name); }
+  std::vector<std::string> all(const std::string& name) const;  // of a flag that may be given many times
   std::string text(const std::string& name, std::string otherwise = {}) const;
   // InvalidArgument naming the flag when the text is not one.
   Result<std::optional<std::int64_t>> integer(const std::string& name) const;
   Result<std::optional<bool>> boolean(const std::string& name) const;
 
   void set(const std::string& name, std::string value) { values_[name] = std::move(value); }
+  void set_all(const std::string& name, std::vector<std::string> values) { lists_[name] = std::move(values); }
 
  private:
   std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<std::string>> lists_;
 };
 
 struct Verb {

@@ -7,10 +7,7 @@
 namespace semel::cli {
 namespace {
 
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 void pad(std::string& out, std::string_view cell, std::size_t width) {
   out += cell;
@@ -19,6 +16,22 @@ void pad(std::string& out, std::string_view cell, std::size_t width) {
 }
 
 }  // namespace
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
+}
+
+std::string cut(const std::string& text, std::size_t width) {
+  if (width_of(text) <= width) return text;
+  if (width == 0) return {};
+  std::size_t at = 0;
+  for (std::size_t left = width - 1; at < text.size(); ++at) {
+    if (!starts_character(text[at])) continue;
+    if (left == 0) break;
+    --left;
+  }
+  return text.substr(0, at) + "…";
+}
 
 std::string plain(std::string_view text) {
   std::string out;

@@ -33,4 +33,9 @@ class Lines {
 // Text from the store, safe on a terminal.
 std::string plain(std::string_view text);
 
+// Characters, not bytes.
+std::size_t width_of(std::string_view text);
+// At most `width` characters; what was longer ends in an ellipsis.
+std::string cut(const std::string& text, std::size_t width);
+
 }  // namespace semel::cli

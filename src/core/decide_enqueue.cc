@@ -1,4 +1,6 @@
 // Enqueue: the answer to every duplicate. The order of the checks is that of docs/rules.md, "TaskEnqueue".
+#include <algorithm>
+
 #include "base/duration.h"
 #include "base/json.h"
 #include "core/decide_parts.h"
@@ -193,6 +195,15 @@ std::optional<Error> group_refuses(const TaskEnqueue& q, const RowCache& rows) {
   return std::nullopt;
 }
 
+// The rows of a new execution, key and group apart.
+void add(const TaskEnqueue& q, RowCache& rows, Execution row, Instant now) {
+  if (q.identity) point_identity(rows, id_key(q), *identity_to_win(q));
+  if (row.timeout_at) rows.timers.add({*row.timeout_at, TimerKind::timeout, row.id, 0});
+  rows.payloads.insert(q.id, Payload{q.id, q.encoding, q.args, q.policy});
+  if (q.kind == Kind::workflow) start_run(rows, row, q.memo, q.attributes, now);
+  enter(rows, rows.executions.insert(q.id, std::move(row)), now);
+}
+
 // `previous` may be live: it is replaced.
 Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, Instant now) {
   if (auto refused = group_refuses(q, rows)) return *refused;
@@ -205,7 +216,6 @@ Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, I
     end(rows, old, Status::cancelled, AttemptEnd::cancelled, now);
   }
   if (q.group) rows.groups.update(*q.group).joined += 1;
-  if (q.identity) point_identity(rows, id_key(q), *identity_to_win(q));
   if (q.idempotency_key) {
     Identity key;
     key.id = key_key(q);
@@ -214,11 +224,26 @@ Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, I
     key.fingerprint = q.fingerprint;
     point_identity(rows, key_key(q), std::move(key));
   }
-  if (row.timeout_at) rows.timers.add({*row.timeout_at, TimerKind::timeout, row.id, 0});
-  rows.payloads.insert(q.id, Payload{q.id, q.encoding, q.args, q.policy});
-  if (q.kind == Kind::workflow) start_run(rows, row, q.memo, q.attributes, now);
-  enter(rows, rows.executions.insert(q.id, std::move(row)), now);
+  add(q, rows, std::move(row), now);
   return EnqueueAnswer{q.id, Status::queued, true, {}, {}, false};
+}
+
+// What is tied to the workflow rather than to one of its runs.
+void inherit(Execution& row, const Execution& previous) {
+  constexpr std::uint32_t kTied = kHasKey | kHasGroup | kHasParent | kWatched;
+  row.previous = previous.id;
+  row.idempotency_key = previous.idempotency_key;
+  row.idempotency_key_ttl_seconds = previous.idempotency_key_ttl_seconds;
+  row.group = previous.group;
+  row.parent_run = previous.parent_run;
+  row.parent_workflow_id = previous.parent_workflow_id;
+  row.parent_command = previous.parent_command;
+  row.flags = (row.flags & ~kTied) | (previous.flags & kTied);
+  if (previous.timeout_at) row.timeout_at = std::min(*previous.timeout_at, row.timeout_at.value_or(Instant::max()));
+  if (row.timeout_at) row.flags |= kHasTimer;
+  if (previous.close_reason != CloseReason::retried) return;
+  row.attempt = previous.attempt;
+  row.max_attempts = previous.max_attempts;
 }
 
 Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
@@ -275,7 +300,17 @@ void gather_next(const TaskEnqueue& next, const RowCache& rows, Needs& needs) {
 }
 
 void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, Instant now) {
-  create(next, rows, &previous, now);
+  Execution row = new_execution(next, now);
+  inherit(row, previous);
+  if (row.flags & kHasKey) {
+    const IdentityKey key = idempotency_key_of(row);
+    if (const Identity* held = rows.identities.find(key); held && held->target == previous.id) {
+      Identity& moved = rows.identities.update(key);
+      moved.target = row.id;
+      moved.revision += 1;
+    }
+  }
+  add(next, rows, std::move(row), now);
 }
 
 Answer decide_part(const TaskEnqueue& q, RowCache& rows, Instant now) {

@@ -142,15 +142,22 @@ bool waits_for_claim(const Execution& e) {
   return e.kind == Kind::workflow && e.status == Status::running && !e.session;
 }
 
+// What waited for its time can be claimed.
+bool fire_due(RowCache& rows, const TimerRow& timer, const Execution& found, Instant now) {
+  const bool waits = found.status == Status::queued || waits_for_claim(found) || is_parked(found);
+  if (!waits || found.scheduled_at != timer.due_at) return false;
+  Execution& e = rows.executions.update(timer.execution);
+  if (is_parked(e)) unpark(rows, e, timer.due_at, now);
+  else enter(rows, e, now);
+  return true;
+}
+
 bool fire(RowCache& rows, const TimerRow& timer, std::uint64_t random_bits, Instant now) {
   const Execution* found = rows.executions.find(timer.execution);
   if (!found || is_terminal(found->status)) return false;
   switch (timer.kind) {
     case TimerKind::due:
-      if ((found->status != Status::queued && !waits_for_claim(*found)) || found->scheduled_at != timer.due_at)
-        return false;
-      enter(rows, rows.executions.update(timer.execution), now);
-      return true;
+      return fire_due(rows, timer, *found, now);
     case TimerKind::timeout: {
       Execution& e = rows.executions.update(timer.execution);
       e.error = std::string(kTimedOutError);

@@ -70,6 +70,21 @@ Answer decide_part(const ExecutionCancel& op, RowCache& rows, Instant now) {
   return CancelAnswer{e.status, true};
 }
 
+// ---- resume ---------------------------------------------------------------------------------------------------------
+
+void gather_part(const RunResume& op, const RowCache& rows, Instant, Needs& needs) {
+  want(rows.executions, op.execution, needs.executions);
+}
+
+Answer decide_part(const RunResume& op, RowCache& rows, Instant now) {
+  const Execution* found = own(rows, op.tenant, op.execution);
+  if (!found) return not_found(op.execution);
+  if (found->kind != Kind::workflow) return illegal(*found, "resumed", "it is a task");
+  if (!is_parked(*found)) return ResumeAnswer{found->status, false};
+  unpark(rows, rows.executions.update(op.execution), now, now);
+  return ResumeAnswer{Status::running, true};
+}
+
 // ---- redrive --------------------------------------------------------------------------------------------------------
 
 void gather_part(const ExecutionRedrive& op, const RowCache& rows, Instant, Needs& needs) {

@@ -36,6 +36,7 @@ SEMEL_PART(EnqueueWithin);
 SEMEL_PART(LedgerAdd);
 SEMEL_PART(RunAdvance);
 SEMEL_PART(RunSignal);
+SEMEL_PART(RunResume);
 
 #undef SEMEL_PART
 
@@ -43,7 +44,8 @@ SEMEL_PART(RunSignal);
 void gather_part(const TaskClaim& claim, const RowCache& rows, Instant now, Needs& needs);
 Answer decide_part(const TaskClaim& claim, RowCache& rows, Instant now);
 
-// A run that continues as new: the successor takes the id over from `previous`, which has just ended.
+// A run that continues as new or is retried: the successor takes over from `previous`, which has just ended, the id and
+// all that is tied to the workflow rather than to the run. `previous` is as it was before.
 void gather_next(const TaskEnqueue& next, const RowCache& rows, Needs& needs);
 void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, Instant now);
 

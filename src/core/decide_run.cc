@@ -1,7 +1,6 @@
-// Runs: what their owner records, and signals. The order of the checks is that of docs/rules.md, "RunAdvance".
+// Runs: what their owner records. The order of the checks is that of docs/rules.md, "RunAdvance".
 #include <algorithm>
 
-#include "base/json.h"
 #include "core/decide_parts.h"
 #include "core/precondition.h"
 #include "core/run.h"
@@ -11,13 +10,33 @@ namespace {
 
 bool closes(const RunAdvance& op) { return !op.entries.empty() && is_closing(op.entries.back().event.kind); }
 
+bool parks(const RunAdvance& op) {
+  return !op.entries.empty() && !op.entries.back().mail && op.entries.back().event.kind == EventKind::run_parked;
+}
+
 // Does the decision depend on what lies in the mailbox?
 bool reads_mail(const RunAdvance& op) {
   return op.waits || closes(op) ||
          std::any_of(op.entries.begin(), op.entries.end(), [](const auto& entry) { return entry.mail.has_value(); });
 }
 
-ExecutionCancel cancel_of(const Execution& run, const Event& event) { return {run.tenant, *event.execution, false}; }
+// A child that went on is cancelled where it is now.
+ExecutionId target_of(const Event& cancel, const RowCache& rows) {
+  const Execution* e = peek(rows.executions, *cancel.execution);
+  const bool went_on = e && e->next && e->identity;
+  const Identity* newest = went_on ? peek(rows.identities, identity_key_of(*e)) : nullptr;
+  const Execution* current = newest ? peek(rows.executions, newest->target) : nullptr;
+  const bool same = current && current->parent_run == e->parent_run && current->parent_command == e->parent_command;
+  return same ? current->id : *cancel.execution;
+}
+
+void gather_cancel(const Execution& run, const Event& cancel, const RowCache& rows, Instant now, Needs& needs) {
+  gather_part(ExecutionCancel{run.tenant, *cancel.execution, false}, rows, now, needs);
+  const Execution* e = peek(rows.executions, *cancel.execution);
+  if (!e || !e->next || !e->identity || !want(rows.identities, identity_key_of(*e), needs.identities)) return;
+  if (const Identity* newest = rows.identities.find(identity_key_of(*e)))
+    gather_part(ExecutionCancel{run.tenant, newest->target, false}, rows, now, needs);
+}
 
 // The command's number makes it the same signal however often it is sent.
 RunSignal signal_of(const Execution& run, const Event& event) {
@@ -57,9 +76,11 @@ std::optional<Answer> refuse(const RunAdvance& op, RowCache& rows, Instant now) 
   const auto count = static_cast<std::int32_t>(op.entries.size());
   const bool same = run && count > 0 && run->events == op.known + count;
   const bool from_outside = e->close_reason == CloseReason::terminated || e->status == Status::timed_out;
-  const bool closed = is_terminal(e->status) && e->version == op.version + 1 && !from_outside;
+  const bool over = same && !is_claimed(*e) && e->version == op.version + 1;
+  const bool closed = closes(op) && is_terminal(e->status) && !from_outside;
+  const bool parked = parks(op) && !is_terminal(e->status) && e->error == op.entries.back().event.data;
   if (!is_claimed(*e) || e->version != op.version) {
-    if (closed && same && closes(op)) return AdvanceAnswer{e->status, run->events, false, true};
+    if (over && (closed || parked)) return AdvanceAnswer{e->status, run->events, false, true};
     return stale(rows, *e, op.version, now);
   }
   if (!run) throw InvariantBroken("run " + e->id.to_string() + " has no header");
@@ -144,8 +165,9 @@ void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, 
       return rows.timers.remove({event.at, TimerKind::run, run, event.command});
     case EventKind::step_cancel_requested:
     case EventKind::child_cancel_requested: {
-      const Execution* target = peek(rows.executions, *event.execution);
-      if (target && target->parent_run == run) decide_part(cancel_of(*rows.executions.find(run), event), rows, now);
+      const Execution* target = peek(rows.executions, target_of(event, rows));
+      if (target && target->parent_run == run)
+        decide_part(ExecutionCancel{rows.executions.find(run)->tenant, target->id, false}, rows, now);
       return;
     }
     case EventKind::signal_sent:
@@ -158,6 +180,26 @@ void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, 
   }
 }
 
+// Whoever asked for the end does not want another attempt.
+bool is_retried(const Execution& e) { return e.attempt < e.max_attempts && !e.cancel_requested_at; }
+
+// The run ends, the workflow does not: nobody is told, and what waits for it waits for the next run.
+void go_on(RowCache& rows, Execution& e, const TaskEnqueue& next, CloseReason why, Instant now) {
+  const bool retried = why == CloseReason::retried;
+  e.next = next.id;
+  e.close_reason = why;
+  const Execution before = e;
+  TaskEnqueue request = next;
+  if (const Run* header = rows.runs.find(e.id); header && request.memo.empty() && request.attributes.empty()) {
+    request.memo = header->memo;
+    request.attributes = header->attributes;
+  }
+  if (e.flags & kWatched) move_watches(rows, e.id, next.id);
+  e.flags &= ~(kHasKey | kHasGroup | kHasParent | kWatched);
+  end(rows, e, retried ? Status::failed : Status::succeeded, retried ? AttemptEnd::failed : AttemptEnd::succeeded, now);
+  start_next(request, rows, before, now);
+}
+
 void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Instant now) {
   Execution& e = rows.executions.update(id);
   switch (entry.event.kind) {
@@ -167,20 +209,20 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
       return end(rows, e, Status::succeeded, AttemptEnd::succeeded, now);
     case EventKind::run_cancelled:
       return end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
-    case EventKind::run_continued: {
-      e.next = entry.start->id;
-      e.close_reason = CloseReason::continued;
-      const Execution before = e;
-      end(rows, e, Status::succeeded, AttemptEnd::succeeded, now);
-      Execution previous = before;
-      previous.status = Status::succeeded;
-      return start_next(*entry.start, rows, previous, now);
-    }
+    case EventKind::run_continued:
+      e.error.reset();
+      return go_on(rows, e, *entry.start, CloseReason::continued, now);
     default:
       e.error = entry.event.data;
+      if (entry.start && is_retried(e)) return go_on(rows, e, *entry.start, CloseReason::retried, now);
       return end(rows, e, rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed,
                  AttemptEnd::failed, now);
   }
+}
+
+void carry(const RunAdvance& op, RowCache& rows, Instant now) {
+  std::int32_t number = 0;
+  for (const Event& signal : op.carried) put_mail(rows, op.entries.back().start->id, signal, mail_id_of(++number), now);
 }
 
 // The event as it is recorded; mail leaves the mailbox.
@@ -203,11 +245,11 @@ void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs&
   const Execution* e = rows.executions.find(op.execution);
   if (!e || e->kind != Kind::workflow || !is_claimed(*e) || e->version != op.version) return;
   for (const auto& entry : op.entries) {
-    if (entry.start && entry.event.kind == EventKind::run_continued) gather_next(*entry.start, rows, needs);
+    if (entry.start && is_closing(entry.event.kind)) gather_next(*entry.start, rows, needs);
     else if (entry.start) gather_part(*entry.start, rows, now, needs);
     if (entry.event.kind == EventKind::signal_sent) gather_part(signal_of(*e, entry.event), rows, now, needs);
     if (entry.event.kind == EventKind::step_cancel_requested || entry.event.kind == EventKind::child_cancel_requested)
-      gather_part(cancel_of(*e, entry.event), rows, now, needs);
+      gather_cancel(*e, entry.event, rows, now, needs);
   }
   if (!closes(op)) return;
   want(rows.lanes, e->lane, needs.lanes);
@@ -232,62 +274,19 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   }
   if (closes(op)) {
     close(rows, op.execution, op.entries.back(), now);
+    if (op.entries.back().event.kind == EventKind::run_continued) carry(op, rows, now);
     const Execution* after = rows.executions.find(op.execution);
     return AdvanceAnswer{after ? after->status : rows.dropped->status, events, false, false};
+  }
+  if (parks(op)) {
+    park(rows, rows.executions.update(op.execution), op.entries.back().event.data, add_saturated(now, op.park_for));
+    return AdvanceAnswer{Status::suspended, events, false, false};
   }
   // What the commands themselves brought is mail too: then there is something to decide at once.
   const bool idle = op.waits && unread == 0 && !has_mail(rows, op.execution);
   const Status status = idle ? Status::suspended : Status::running;
   if (rows.executions.find(op.execution)->status != status) rows.executions.update(op.execution).status = status;
   return AdvanceAnswer{status, events, false, false};
-}
-
-// ---- signals --------------------------------------------------------------------------------------------------------
-
-namespace {
-
-std::optional<ExecutionId> addressed(const RunSignal& op, const RowCache& rows) {
-  if (op.execution) return op.execution;
-  const Identity* id = peek(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity});
-  return id ? std::optional(id->target) : std::nullopt;
-}
-
-}  // namespace
-
-void gather_part(const RunSignal& op, const RowCache& rows, Instant, Needs& needs) {
-  if (!op.execution) want(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity}, needs.identities);
-  const auto run = addressed(op, rows);
-  if (!run) return;
-  gather_mail(*run, rows, needs);
-  if (!op.dedupe.empty()) want(rows.signals, SignalKey{*run, op.name, op.dedupe}, needs.signals);
-}
-
-Answer decide_part(const RunSignal& op, RowCache& rows, Instant now) {
-  const auto id = addressed(op, rows);
-  const Execution* e = id ? rows.executions.find(*id) : nullptr;
-  if (!e || e->tenant != op.tenant || e->kind != Kind::workflow)
-    return make_error(ErrorCode::ExecutionNotFound, op.execution
-                                                        ? "run " + op.execution->to_string() + " does not exist"
-                                                        : "workflow '" + op.identity + "' does not exist");
-  const SignalKey key{e->id, op.name, op.dedupe};
-  if (!op.dedupe.empty() && rows.signals.find(key)) return SignalAnswer{e->id, false};
-  if (is_terminal(e->status)) {
-    Error error = make_error(
-        ErrorCode::WorkflowAlreadyCompleted,
-        "run " + e->id.to_string() + " is already " + std::string(to_string(e->status)) + ": it takes no signals");
-    error.details.push_back({"existing_execution_id", base::quote_json(e->id.to_string())});
-    error.details.push_back({"status", base::quote_json(to_string(e->status))});
-    return error;
-  }
-  if (!op.dedupe.empty()) rows.signals.insert(key, Signal{key});
-  Event event;
-  event.kind = EventKind::signal_received;
-  event.name = op.name;
-  event.id = op.dedupe;
-  event.data = op.data;
-  const ExecutionId run = e->id;
-  put_mail(rows, run, event, op.mail, now);
-  return SignalAnswer{run, true};
 }
 
 }  // namespace semel::core

@@ -35,7 +35,7 @@ struct TaskEnqueue {
   std::string policy;             // encoded retry overrides of this call
   std::optional<Duration> delay;  // from the batch's now
   std::optional<Instant> scheduled_at;
-  std::optional<Duration> timeout;
+  std::optional<Duration> timeout;  // of a workflow: of all its runs; of a run that follows another: its own besides
   Duration attempt_timeout{0};
   std::optional<std::string> concurrency_key;
   std::optional<std::string> idempotency_key;
@@ -156,12 +156,14 @@ struct EndAnswer {
 
 // What the owner of a run adds to its history, all or nothing, in this order: mail it consumed and events of its own. A
 // command takes effect in the same transaction: steps and children are enqueued, timers set, signals sent; a closing
-// one, the last, ends the run.
+// one, the last, ends the run; run_continued, and run_failed while attempts are left, go on in the run that is its
+// `start`. A last event run_parked, which is no command, gives the run up and keeps it from being
+// claimed for `park_for`: whoever owns it next would meet the same error.
 struct RunAdvance {
   struct Entry {
     std::optional<MailKey> mail;  // moved from the mailbox; `event` then gives `issued` and `at` only
     Event event;
-    std::optional<TaskEnqueue> start;  // of step_scheduled, child_started, run_continued
+    std::optional<TaskEnqueue> start;  // of step_scheduled, child_started, run_continued, run_failed
   };
   ExecutionId execution;
   std::int32_t version = 0;
@@ -169,6 +171,7 @@ struct RunAdvance {
   std::vector<Entry> entries;
   bool waits = false;  // nothing to do until mail comes
   Duration park_for{0};
+  std::vector<Event> carried;  // with run_continued: signals that no code asked for, mail of the next run
 };
 struct AdvanceAnswer {
   Status status{};
@@ -177,7 +180,17 @@ struct AdvanceAnswer {
   bool existing = false;    // the same entries were recorded before
 };
 
-// Hands a signal to the newest run of `identity`, or to `execution`.
+// Ends the parking of a run: it can be claimed now. Of a run that is not parked it changes nothing.
+struct RunResume {
+  TenantId tenant = kDefaultTenant;
+  ExecutionId execution;
+};
+struct ResumeAnswer {
+  Status status{};
+  bool resumed = false;
+};
+
+// Hands a signal or an update to the newest run of `identity`, or to `execution`.
 struct RunSignal {
   TenantId tenant = kDefaultTenant;
   std::string identity;
@@ -185,11 +198,15 @@ struct RunSignal {
   std::string name;
   std::string dedupe;  // empty: every one counts
   std::string data;
-  MailId mail;  // chosen by the caller
+  MailId mail;          // chosen by the caller
+  bool update = false;  // an update, whose id is `dedupe`; the code answers it in the history
+  // Started first, if the workflow does not run: of this identity. A live run is signalled whatever on_duplicate says.
+  std::optional<TaskEnqueue> start;
 };
 struct SignalAnswer {
   ExecutionId run;
-  bool created = false;  // false: a signal of this name and dedupe id was taken before
+  bool created = false;  // false: one of this name and dedupe id was taken before
+  bool started = false;  // `run` was made by this request
 };
 
 // ---- operators -----------------------------------------------------------------------------------------------------
@@ -350,13 +367,13 @@ using Operation =
     std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease,
                  ExecutionCancel, ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure, KeyRelease, GroupCreate,
                  SessionOpen, SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep,
-                 RetentionSweep, KeysExpire, InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal>;
+                 RetentionSweep, KeysExpire, InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal, RunResume>;
 
 // Error: the operation was refused and changed nothing.
 using Answer =
     std::variant<NoAnswer, Error, EnqueueAnswer, ClaimAnswer, DeliverAnswer, HeartbeatAnswer, EndAnswer, CancelAnswer,
                  RedriveAnswer, DiscardAnswer, TenantAnswer, LaneAnswer, KeyAnswer, GroupAnswer, SessionAnswer,
-                 SweepAnswer, InboxAnswer, EnqueueWithinAnswer, AdvanceAnswer, SignalAnswer>;
+                 SweepAnswer, InboxAnswer, EnqueueWithinAnswer, AdvanceAnswer, SignalAnswer, ResumeAnswer>;
 
 // Which answer an operation gets.
 template <class Op>
@@ -394,6 +411,7 @@ SEMEL_ANSWER(EnqueueWithin, EnqueueWithinAnswer);
 SEMEL_ANSWER(LedgerAdd, NoAnswer);
 SEMEL_ANSWER(RunAdvance, AdvanceAnswer);
 SEMEL_ANSWER(RunSignal, SignalAnswer);
+SEMEL_ANSWER(RunResume, ResumeAnswer);
 #undef SEMEL_ANSWER
 
 }  // namespace semel::core

@@ -57,7 +57,8 @@ enum class AttemptEnd : std::uint8_t {
   timed_out = 7,
 };
 
-enum class CloseReason : std::uint8_t { none = 0, continued = 1, terminated = 2 };
+// Of `continued` and `retried` runs the workflow goes on in `next`.
+enum class CloseReason : std::uint8_t { none = 0, continued = 1, terminated = 2, retried = 3 };
 enum class SuspendReason : std::uint8_t { none = 0, nondeterminism = 1, paused = 2 };
 
 // Marks on an execution that make its end touch other rows. A row with none of kEndMarks is *plain*: its success is one
@@ -114,7 +115,7 @@ struct Execution {
   std::optional<Instant> lease_expires_at;
   std::optional<SessionId> session;
   std::optional<std::string> worker;
-  std::optional<ExecutionId> next;
+  std::optional<ExecutionId> next;      // the run in which the workflow went on
   std::optional<std::string> result;    // bytes as the worker gave them
   std::optional<std::string> error;     // JSON {"name","message","details"} of the last failed attempt
   std::optional<std::string> progress;  // details of the last heartbeat, handed to the next attempt
@@ -308,7 +309,7 @@ struct Watch {
   auto operator<=>(const Watch&) const = default;
 };
 
-// A signal with a dedupe id that was taken.
+// A signal with a dedupe id, or an update, that was taken. The name of an update has U+001F before it.
 struct SignalKey {
   ExecutionId run;
   std::string name;

@@ -96,6 +96,17 @@ void tell_outcome(RowCache& rows, const Execution& ended, Instant now) {
   }
 }
 
+void move_watches(RowCache& rows, ExecutionId from, ExecutionId to) {
+  std::vector<Watch> moved;
+  for (const auto& [watch, presence] : rows.watches.all())
+    if (watch.target == from && presence != Presence::removed) moved.push_back(watch);
+  for (const Watch& watch : moved) {
+    rows.watches.remove(watch);
+    const Execution* waits = rows.executions.find(watch.run);
+    if (watch.run != from && waits && !is_terminal(waits->status)) rows.watches.add({to, watch.run, watch.command});
+  }
+}
+
 // ---- give up --------------------------------------------------------------------------------------------------------
 
 void gather_give_up(const Execution& run, const RowCache& rows, Needs& needs) {
@@ -110,6 +121,28 @@ void give_up(RowCache& rows, Execution& run, AttemptEnd how, Instant at, Instant
   if (run.status == Status::suspended && has_mail(rows, run.id) && run.suspend_reason == SuspendReason::none)
     run.status = Status::running;
   if (run.status != Status::running) return;
+  run.scheduled_at = at;
+  enter(rows, run, now);
+}
+
+// ---- park -----------------------------------------------------------------------------------------------------------
+
+void park(RowCache& rows, Execution& run, const std::string& error, Instant until) {
+  run.error = error;
+  run.status = Status::suspended;
+  run.suspend_reason = SuspendReason::nondeterminism;
+  run.version += 1;
+  run.last_end = AttemptEnd::released;
+  run.session.reset();
+  run.lease_expires_at.reset();
+  run.scheduled_at = until;
+  rows.timers.add({until, TimerKind::due, run.id, 0});
+}
+
+void unpark(RowCache& rows, Execution& run, Instant at, Instant now) {
+  withdraw(rows, run);
+  run.status = Status::running;
+  run.suspend_reason = SuspendReason::none;
   run.scheduled_at = at;
   enter(rows, run, now);
 }

@@ -22,11 +22,17 @@ bool has_mail(const RowCache& rows, ExecutionId run);  // all of it must be know
 // ---- outcome: those who wait for an execution that just ended learn it ----
 void gather_outcome(const Execution& e, const RowCache& rows, Needs& needs);
 void tell_outcome(RowCache& rows, const Execution& ended, Instant now);
+// The workflow goes on in another run: they wait for that one.
+void move_watches(RowCache& rows, ExecutionId from, ExecutionId to);
 Event outcome_of(const Execution& ended, std::int32_t command);
 
 // ---- give up: the owner lets go of the run, which is claimable again if there is something to decide ----
 void gather_give_up(const Execution& run, const RowCache& rows, Needs& needs);
 void give_up(RowCache& rows, Execution& run, AttemptEnd how, Instant at, Instant now);
+
+// ---- park: given up until an instant, or until somebody resumes it ----
+void park(RowCache& rows, Execution& run, const std::string& error, Instant until);
+void unpark(RowCache& rows, Execution& run, Instant at, Instant now);
 
 // ---- history ----
 struct Append {

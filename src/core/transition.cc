@@ -230,6 +230,7 @@ void end(RowCache& rows, Execution& e, Status status, AttemptEnd how, Instant no
   e.lease_expires_at.reset();
   e.session.reset();
   e.flags &= ~kNoHandler;
+  e.suspend_reason = SuspendReason::none;
   if (e.flags & kHasKey) settle_key(rows, e, now);
   if (status == Status::failed || status == Status::timed_out || status == Status::dead_lettered)
     rows.attention.insert(id, Attention{id, e.tenant, e.lane, status, now, {}, {}});
@@ -305,7 +306,7 @@ void mark_claimed(RowCache& rows, Execution& e, SessionId session, const std::st
   if (!run) move_to(e, Status::claimed);
   else if (e.status != Status::running) move_to(e, Status::running);
   e.version += 1;
-  e.attempt = run ? 1 : e.attempt + 1;
+  if (!run || !e.started_at) e.attempt += 1;  // a run is one attempt however often it is claimed
   e.session = session;
   e.worker = worker;
   e.lease_expires_at = add_saturated(now, lease);

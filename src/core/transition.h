@@ -47,6 +47,11 @@ inline bool is_claimed(const Execution& e) {
   return e.status == Status::claimed || e.status == Status::running;
 }
 
+// No code can run it as it is. It waits in the timer, and mail does not wake it.
+inline bool is_parked(const Execution& e) {
+  return e.status == Status::suspended && e.suspend_reason == SuspendReason::nondeterminism;
+}
+
 // ---- enter: a queued execution takes its place in timer, ready or blocked ----
 void gather_enter(const Execution& e, const RowCache& rows, Needs& needs);
 void enter(RowCache& rows, Execution& e, Instant now);

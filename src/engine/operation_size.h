@@ -10,7 +10,8 @@ namespace semel::engine {
 inline constexpr std::size_t kOperationOverhead = 256;
 
 inline std::size_t size_of(const core::TaskEnqueue& op) {
-  return op.args.size() + op.name.size() + (op.identity ? op.identity->size() : 0);
+  return op.args.size() + op.memo.size() + op.attributes.size() + op.name.size() +
+         (op.identity ? op.identity->size() : 0);
 }
 inline std::size_t size_of(const core::TaskComplete& op) { return op.result ? op.result->size() : 0; }
 inline std::size_t size_of(const core::TaskFail& op) { return op.error.size(); }

@@ -1,6 +1,7 @@
 #include "engine/prepare.h"
 
 #include "base/json.h"
+#include "base/json_value.h"
 #include "base/json_writer.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -14,6 +15,8 @@ namespace {
   do {                                                                 \
     if (auto checked = (expression); !checked) return checked.error(); \
   } while (false)
+
+constexpr std::size_t kMaxAttributes = 100;
 
 Error invalid(std::string message) { return make_error(ErrorCode::InvalidArgument, std::move(message)); }
 
@@ -62,6 +65,44 @@ Result<void> check_numbers(const EnqueueRequest& request) {
   return {};
 }
 
+Result<base::JsonDocument> parse_object(std::string_view field, const std::string& text) {
+  SEMEL_CHECK(core::validate_payload_size(field, text.size()));
+  auto document = base::JsonDocument::parse(text, base::kMaxPayloadDepth);
+  if (!document) return invalid(std::string(field) + ": " + document.error().message);
+  if (document->root().kind() != base::JsonKind::object)
+    return invalid(std::string(field) + " must be a JSON object, not " +
+                   std::string(base::to_string(document->root().kind())));
+  return document;
+}
+
+Result<void> check_attributes(const std::string& text) {
+  auto document = parse_object("attributes", text);
+  if (!document) return document.error();
+  const base::JsonValue root = document->root();
+  if (root.size() > kMaxAttributes)
+    return invalid("attributes must have at most " + std::to_string(kMaxAttributes) + " members, got " +
+                   std::to_string(root.size()));
+  for (std::size_t i = 0; i < root.size(); ++i) {
+    const base::JsonKind kind = root.at(i).kind();
+    if (kind == base::JsonKind::object || kind == base::JsonKind::array)
+      return invalid("attributes: " + base::printable(root.name_at(i)) +
+                     " must be a string, number, boolean or null, " + "not " + std::string(base::to_string(kind)) +
+                     "; other data belongs in memo");
+  }
+  return {};
+}
+
+Result<void> check_about_run(const EnqueueRequest& request) {
+  if (request.memo.empty() && request.attributes.empty()) return {};
+  if (request.kind == Kind::task)
+    return invalid(std::string(request.memo.empty() ? "attributes" : "memo") +
+                   " is for workflows; give a task its data in args");
+  if (!request.attributes.empty()) SEMEL_CHECK(check_attributes(request.attributes));
+  if (request.memo.empty()) return {};
+  auto memo = parse_object("memo", request.memo);
+  return memo ? Result<void>() : Result<void>(memo.error());
+}
+
 // The payload's check and its fingerprint are one walk over the text.
 Result<void> check_args(const EnqueueRequest& request, core::TaskEnqueue& operation) {
   const bool named = operation.identity || operation.idempotency_key;
@@ -84,6 +125,7 @@ Result<core::TaskEnqueue> prepare_enqueue(EnqueueRequest& request, core::TenantI
   SEMEL_CHECK(check_words(request));
   SEMEL_CHECK(check_times(request));
   SEMEL_CHECK(check_numbers(request));
+  SEMEL_CHECK(check_about_run(request));
   if (request.encoding == core::Encoding::json && request.args.empty()) request.args = "null";
   if (request.unique) {
     auto derived = unique_task_id(request, now);
@@ -110,6 +152,8 @@ Result<core::TaskEnqueue> prepare_enqueue(EnqueueRequest& request, core::TenantI
   operation.reuse = request.reuse;
   operation.match_args = request.match_args;
   operation.group = request.group;
+  operation.memo = std::move(request.memo);
+  operation.attributes = std::move(request.attributes);
   operation.policy = core::encode_overrides(request.retry);
   if (request.max_attempts) request.retry.max_attempts = static_cast<int>(*request.max_attempts);
   SEMEL_CHECK(check_args(request, operation));
@@ -122,7 +166,8 @@ Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides
   if (lane.lane.config.max_attempts) queue.max_attempts = *lane.lane.config.max_attempts;
   const core::RetryPolicy policy = core::resolve_policy(call, queue);
   SEMEL_CHECK(core::validate_policy(policy));
-  operation.max_attempts = policy.max_attempts;
+  // A workflow is run again as a whole only when its caller asked for that: its steps have their own attempts.
+  operation.max_attempts = operation.kind == Kind::workflow ? call.max_attempts.value_or(1) : policy.max_attempts;
   operation.drop_at_end = lane.lane.config.retention && lane.lane.config.retention->count() == 0;
   return {};
 }

@@ -49,9 +49,10 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
                          Callback<store::ExecutionView> done) {
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
-  // Continued runs are followed to the one that holds the result.
-  auto look = [this, tenant = *id, execution, deadline, done](Instant now) {
-    ExecutionId at = execution;
+  // Runs that were continued or retried are followed to the one that holds the result.
+  auto look = [this, tenant = *id, execution, deadline, done,
+               reached = std::make_shared<ExecutionId>(execution)](Instant now) {
+    ExecutionId& at = *reached;
     for (int hops = 0; hops < kMaxFollowed; ++hops) {
       auto view = env_.store.execution_get(tenant, at);
       if (!view) {
@@ -63,7 +64,9 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
         return true;
       }
       const auto& row = (*view)->execution;
-      if (is_terminal(row.status) && row.close_reason == core::CloseReason::continued && row.next) {
+      const bool goes_on =
+          row.close_reason == core::CloseReason::continued || row.close_reason == core::CloseReason::retried;
+      if (is_terminal(row.status) && goes_on && row.next) {
         at = *row.next;
         continue;
       }

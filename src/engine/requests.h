@@ -50,6 +50,9 @@ struct EnqueueRequest {
   std::optional<std::int64_t> idempotency_key_ttl_seconds;
   std::optional<UniqueBy> unique;
   std::optional<GroupId> group;
+  // Workflows only, JSON objects; empty: none. Of attributes every value is a scalar.
+  std::string memo;
+  std::string attributes;
 };
 
 struct EnqueueOutcome {
@@ -119,6 +122,48 @@ struct ReleaseRequest {
   Duration delay{0};
   bool no_handler = false;
 };
+
+// ---- runs -----------------------------------------------------------------------------------------------------------
+
+// To the newest run of `workflow_id`, or to `execution` when given.
+struct SignalRequest {
+  std::string tenant = "default";
+  std::string workflow_id;
+  std::optional<ExecutionId> execution;
+  std::string name;
+  std::optional<std::string> dedupe_id;  // none: every one counts
+  std::string data;                      // kept verbatim; empty JSON is null
+  core::Encoding encoding = core::Encoding::json;
+  bool update = false;  // an update: `dedupe_id` is its id
+};
+
+// How the code answered an update.
+struct UpdateOutcome {
+  ExecutionId run;
+  bool rejected = false;
+  std::string data;  // the result, or the error as JSON
+};
+
+struct RunView {
+  store::ExecutionView execution;
+  core::Run run;
+  std::int64_t unread_count = 0;  // mail that no decision has consumed
+};
+
+// One page of runs. A full page, or one that looked at as many rows as it may, says where to go on.
+struct RunPage {
+  std::vector<store::ExecutionView> runs;
+  std::optional<ExecutionId> next;
+};
+
+struct HistoryEvent {
+  std::int32_t seq = 0;
+  Instant at{};  // when it was recorded
+  core::Event event;
+  bool operator==(const HistoryEvent&) const = default;
+};
+
+// ---- operators ------------------------------------------------------------------------------------------------------
 
 enum class Verb : std::uint8_t { cancel, redrive, discard };
 std::string_view to_string(Verb verb);

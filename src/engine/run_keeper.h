@@ -100,6 +100,8 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   bool has_more(const Owned& run) const;  // mutex held
   bool settle_starts(const OwnedRef& run);
   Result<void> make_start(Owned& run, PendingEntry& pending, const LaneRef& lane);
+  void retry_after_failure(Owned& run);
+  void tell_updated(const Owned& run);
   static bool refuse_start(Owned& run, PendingEntry& pending, const Error& error);
   void make_lane(const OwnedRef& run, const std::string& queue);
   void record(const OwnedRef& run);

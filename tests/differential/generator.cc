@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/fingerprint.h"
 #include "core/retry.h"
+#include "tests/differential/spaces.h"
 #include "tests/differential/words.h"
 
 namespace semel::differential {
@@ -13,16 +15,6 @@ using namespace std::chrono_literals;
 using namespace core;
 
 namespace {
-
-const std::vector<std::string> kQueues = {"plain", "dead",  "wide",    "keyed", "keyed-too",
-                                          "rated", "brief", "dropped", "flows"};
-const std::vector<std::string> kNames = {"charge", "charge", "charge", "charge", "charge", "refund"};
-const std::vector<std::string> kArgs = {R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":2})"};
-const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f", "g", "h"};
-const std::vector<std::string> kKeys = {"k1", "k2", "k3", "k4"};
-const std::vector<std::string> kSlots = {"s1", "s2"};
-const std::vector<std::string> kErrors = {R"({"name":"Boom","message":"1"})", R"({"name":"Boom","message":"2"})"};
-const std::vector<std::string> kResults = {R"({"ok":1})", R"({"ok":2})"};
 
 constexpr std::size_t kRemembered = 60;
 
@@ -205,110 +197,6 @@ GroupCreate Generator::group(Instant now) {
   return q;
 }
 
-RunAdvance::Entry Generator::closing(const RunAdvance& op, Instant now) {
-  RunAdvance::Entry entry;
-  entry.event.data = pick(kResults);
-  switch (random_.below(4)) {
-    case 0:
-      entry.event.kind = EventKind::run_completed;
-      break;
-    case 1:
-      entry.event.kind = EventKind::run_failed;
-      break;
-    case 2:
-      entry.event.kind = EventKind::run_cancelled;
-      break;
-    default: {
-      entry.event.kind = EventKind::run_continued;
-      entry.start = enqueue(now);
-      entry.start->kind = Kind::workflow;
-      entry.start->lane = flows_;
-      entry.start->group.reset();
-      entry.start->idempotency_key.reset();
-      entry.start->concurrency_key.reset();
-      const auto view = oracle_.execution_get(kDefaultTenant, op.execution).value();
-      if (view) entry.start->identity = view->execution.identity;
-      entry.start->fingerprint = fingerprint_of(entry.start->name, entry.start->args).value();
-    }
-  }
-  return entry;
-}
-
-RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
-  RunAdvance::Entry entry;
-  entry.event.command = ++last_command_;
-  switch (random_.below(9)) {
-    case 0:
-    case 1:
-    case 2:
-      entry.start = enqueue(now);
-      entry.start->parent = TaskEnqueue::Parent{op.execution, "parent", entry.event.command};
-      entry.event.kind = entry.start->kind == Kind::task ? EventKind::step_scheduled : EventKind::child_started;
-      entry.event.execution = entry.start->id;
-      break;
-    case 3:
-      entry.event.kind = EventKind::timer_started;
-      entry.event.at = now + std::chrono::milliseconds(random_.below(20'000));
-      break;
-    case 4:
-      entry.event.kind = EventKind::step_cancel_requested;
-      entry.event.execution = execution();
-      break;
-    case 5:
-      entry.event.kind = EventKind::signal_sent;
-      entry.event.name = "go";
-      entry.event.id = pick(kIds);
-      break;
-    case 6:
-      entry.event.kind = EventKind::state_set;
-      entry.event.data = pick(kResults);
-      break;
-    default:
-      entry.event.kind = EventKind::local_completed;
-      entry.event.data = pick(kResults);
-  }
-  return entry;
-}
-
-RunAdvance Generator::advance(Instant now) {
-  RunAdvance op;
-  std::vector<Held> owned;
-  for (const Held& one : runs_) {
-    const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
-    if (view && view->execution.session && view->execution.version == one.version) owned.push_back(one);
-  }
-  const Held target = !owned.empty() && !chance(10) ? pick(owned) : runs_.empty() ? held() : pick(runs_);
-  op.execution = target.execution;
-  op.version = target.version;
-  if (chance(4)) op.version += chance(50) ? 1 : -1;
-  if (const auto header = oracle_.run_get(op.execution).value()) op.known = header->events;
-  if (chance(4)) op.known -= 1;
-  const std::vector<Mail> mailbox = chance(60) ? oracle_.mail_list(op.execution).value() : std::vector<Mail>{};
-  for (const Mail& mail : mailbox) {
-    if (chance(10)) continue;
-    Event stamp;
-    stamp.issued = static_cast<std::int32_t>(random_.below(5));
-    stamp.at = now;
-    op.entries.push_back({mail.key, stamp, {}});
-  }
-  for (std::uint64_t i = 0, count = random_.below(4); i < count; ++i) op.entries.push_back(command(op, now));
-  if (chance(20)) op.entries.push_back(closing(op, now));
-  op.waits = chance(50);
-  return op;
-}
-
-RunSignal Generator::signal(Instant now) {
-  if (!last_signal_.dedupe.empty() && chance(20)) return last_signal_;
-  RunSignal op;
-  op.identity = pick(kIds);
-  if (chance(20)) op.execution = execution();
-  op.name = chance(50) ? "go" : "stop";
-  if (chance(50)) op.dedupe = pick(kKeys);
-  op.data = pick(kResults);
-  op.mail = ids_.next<MailId>(now);
-  return last_signal_ = op;
-}
-
 LaneEnsure Generator::lane() {
   LaneEnsure q;
   q.queue = chance(40) ? "keyed" : pick(kQueues);
@@ -371,6 +259,7 @@ Operation Generator::draw(Instant now) {
   if (dice < 170) return enqueue(now);
   if (dice < 240) return advance(now);
   if (dice < 260) return signal(now);
+  if (dice < 265) return resume();
   if (dice < 390) return claim(now);
   if (dice < 470) return deliver(now);
   if (dice < 520) {
@@ -444,7 +333,7 @@ void Generator::rehearse(Instant now) {
     q.args = "{}";
     return q;
   };
-  switch (random_.below(4)) {
+  switch (random_.below(5)) {
     case 0: {  // a key that outlives its execution
       TaskEnqueue first = plain("dropped");
       first.drop_at_end = true;
@@ -487,6 +376,8 @@ void Generator::rehearse(Instant now) {
       script_.push_back(ExecutionDiscard{kDefaultTenant, first.id});
       break;
     }
+    case 3:
+      return rehearse_run(now);
     default: {  // a lane that is full
       LaneConfig narrow;
       const std::string queue = chance(33) ? "plain" : chance(50) ? "rated" : "wide";
@@ -528,6 +419,7 @@ bool Generator::id_is_taken(ExecutionId id) {
 std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
   std::vector<Operation> claims, successes, rest;  // a plain success is written before anything is decided
   std::set<ExecutionId> completed;
+  bool names_tenant = false;
   const bool sweeps = chance(20);
   if (sweeps) rest.push_back(draw_sweep(now));
   while (claims.size() + successes.size() + rest.size() < size) {
@@ -535,6 +427,8 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
     const bool scans =
         one.index() >= Operation(SessionsExpire{}).index() && one.index() <= Operation(KeysExpire{}).index();
     if (scans || std::holds_alternative<EnqueueWithin>(one) || std::holds_alternative<LeaseForget>(one)) continue;
+    // Names that are new in one batch are numbered in their own order.
+    if (std::holds_alternative<TenantEnsure>(one) && std::exchange(names_tenant, true)) continue;
     if (const auto* redrive = std::get_if<ExecutionRedrive>(&one); redrive && !id_is_taken(redrive->execution))
       continue;
     // So does the id of a step: an enqueue behind the advance may take it.
@@ -542,6 +436,7 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
         advance && std::any_of(advance->entries.begin(), advance->entries.end(),
                                [](const auto& entry) { return entry.start.has_value(); }))
       continue;
+    if (const auto* signal = std::get_if<RunSignal>(&one); signal && signal->start) continue;
     if (std::holds_alternative<TaskClaim>(one)) {
       if (!sweeps) claims.push_back(std::move(one));
     } else if (const auto* success = std::get_if<TaskComplete>(&one)) {
@@ -568,6 +463,7 @@ void Generator::learn(const Execution& e) {
 void Generator::observe(const Operation& operation, const Answer& answer, const std::vector<LedgerNote>& notes) {
   for (const LedgerNote& note : notes) remember(notes_, note);
   if (const auto* a = std::get_if<EnqueueAnswer>(&answer)) learn_execution(a->execution);
+  if (const auto* a = std::get_if<SignalAnswer>(&answer)) learn_execution(a->run);
   if (const auto* a = std::get_if<RedriveAnswer>(&answer)) learn_execution(a->successor);
   if (const auto* a = std::get_if<ClaimAnswer>(&answer)) {
     for (const auto& task : a->tasks) learn(task.execution);

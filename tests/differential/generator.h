@@ -51,6 +51,7 @@ class Generator {
   core::Operation draw_sweep(Instant now);
   // Puts a few operations in a row that chance alone would rarely line up.
   void rehearse(Instant now);
+  void rehearse_run(Instant now);
   core::TaskDeliver deliver_to(ExecutionId id, Instant now);
   core::LaneEnsure settings(const std::string& queue, core::LaneConfig config);
   core::LaneId lane_named(const std::string& queue);
@@ -62,6 +63,10 @@ class Generator {
   core::RunAdvance advance(Instant now);
   core::RunAdvance::Entry command(const core::RunAdvance& op, Instant now);
   core::RunAdvance::Entry closing(const core::RunAdvance& op, Instant now);
+  core::RunAdvance::Entry parking();
+  core::RunAdvance::Entry following(const core::RunAdvance& op, const std::string& id, Instant now);
+  core::TaskEnqueue successor(const core::RunAdvance& op, Instant now);
+  core::RunResume resume();
   core::RunSignal signal(Instant now);
   core::LaneEnsure lane();
   core::LaneConfig config(const std::string& queue);

@@ -245,8 +245,12 @@ std::vector<std::string> wanted_outcomes() {
           "RunAdvance unread",
           "RunAdvance LeaseLost",
           "RunSignal created",
+          "RunSignal created started",
           "RunSignal existing",
-          "RunSignal ExecutionNotFound"};
+          "RunSignal ExecutionNotFound",
+          "RunSignal InvalidArgument",
+          "RunResume resumed",
+          "RunResume as it was"};
 }
 
 }  // namespace semel::differential

@@ -77,7 +77,10 @@ std::string say(const RunAdvance& q) {
   }
   return out + (q.waits ? " waits" : "");
 }
-std::string say(const RunSignal& q) { return "'" + q.identity + "' " + q.name + " '" + q.dedupe + "'"; }
+std::string say(const RunSignal& q) {
+  return "'" + q.identity + "' " + q.name + " '" + q.dedupe + "'" + (q.update ? " update" : "") +
+         (q.start ? " (" + say(*q.start) + ")" : "");
+}
 template <class Other>
 std::string say(const Other&) {
   return {};
@@ -140,7 +143,10 @@ std::string tell(const AdvanceAnswer& a) {
   return std::string(to_string(a.status)) + " events=" + std::to_string(a.events) + (a.unread ? " unread" : "") +
          (a.existing ? " existing" : "");
 }
-std::string tell(const SignalAnswer& a) { return a.run.to_string() + (a.created ? " created" : " existing"); }
+std::string tell(const ResumeAnswer& a) { return std::string(to_string(a.status)) + (a.resumed ? " resumed" : ""); }
+std::string tell(const SignalAnswer& a) {
+  return a.run.to_string() + (a.created ? " created" : " existing") + (a.started ? " started" : "");
+}
 
 // The word that is counted.
 std::string sort_of(const NoAnswer&) { return "done"; }
@@ -176,7 +182,10 @@ std::string sort_of(const EnqueueWithinAnswer&) { return "committed"; }
 std::string sort_of(const AdvanceAnswer& a) {
   return a.unread ? "unread" : a.existing ? "existing" : std::string(to_string(a.status));
 }
-std::string sort_of(const SignalAnswer& a) { return a.created ? "created" : "existing"; }
+std::string sort_of(const ResumeAnswer& a) { return a.resumed ? "resumed" : "as it was"; }
+std::string sort_of(const SignalAnswer& a) {
+  return std::string(a.created ? "created" : "existing") + (a.started ? " started" : "");
+}
 
 }  // namespace
 
@@ -186,8 +195,8 @@ const std::vector<std::string>& operation_kinds() {
       "TaskRelease",    "ExecutionCancel", "ExecutionRedrive", "ExecutionDiscard", "TenantEnsure", "LaneEnsure",
       "KeyRelease",     "GroupCreate",     "SessionOpen",      "SessionRenew",     "SessionClose", "LeaseForget",
       "SessionsExpire", "TimersFire",      "BlockedSweep",     "RetentionSweep",   "KeysExpire",   "InboxFeed",
-      "EnqueueWithin",  "LedgerAdd",       "RunAdvance",       "RunSignal"};
-  static_assert(std::variant_size_v<core::Operation> == 28, "name the new operation here");
+      "EnqueueWithin",  "LedgerAdd",       "RunAdvance",       "RunSignal",        "RunResume"};
+  static_assert(std::variant_size_v<core::Operation> == 29, "name the new operation here");
   return kinds;
 }
 

@@ -2,6 +2,7 @@
 // Ids, instants and process numbers are compared by shape. A toml block is the semel.toml of what follows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <sstream>
@@ -66,7 +67,16 @@ std::size_t instant_at(const std::string& text, std::size_t at) {
   return end < text.size() && text[end] == 'Z' ? end + 1 - at : 0;
 }
 
-// Ids become UUID, instants TIME, runs of spaces one space.
+// A time that passed: 0.012s
+std::size_t span_at(const std::string& text, std::size_t at) {
+  std::size_t point = at;
+  while (point < text.size() && is_digit(text[point])) ++point;
+  if (point == at || point + 5 > text.size() || text[point] != '.' || text[point + 4] != 's') return 0;
+  const auto fraction = text.begin() + static_cast<std::ptrdiff_t>(point) + 1;
+  return std::all_of(fraction, fraction + 3, is_digit) ? point + 5 - at : 0;
+}
+
+// Ids become UUID, instants TIME, times that passed SPAN, runs of spaces one space.
 std::string by_shape(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
@@ -76,6 +86,9 @@ std::string by_shape(const std::string& text) {
     } else if (const std::size_t instant = instant_at(text, i)) {
       out += "TIME";
       i += instant;
+    } else if (const std::size_t span = span_at(text, i)) {
+      out += "SPAN";
+      i += span;
     } else {
       if (text[i] != ' ' || out.empty() || out.back() != ' ') out += text[i];
       ++i;

@@ -108,6 +108,23 @@ TEST_F(SharedStore, VerbsAnswerAsOnSqlite) {
   EXPECT_EQ(place.json({"purge"}).exit_code, 0);
 }
 
+TEST_F(SharedStore, WorkflowVerbsAnswerAsOnSqlite) {
+  ASSERT_EQ(place.json({"migrate"}).exit_code, 0);
+  const Ran started = place.json(
+      {"workflow", "start", "checkout", "--id", "order-7", "--memo", R"({"note":"vip"})", "--attr", "tier=gold"});
+  ASSERT_EQ(started.exit_code, 0) << started.out << started.err;
+  EXPECT_EQ(place.json({"workflow", "signal", "order-7", "approve", "--dedupe-id", "d"}).flag("created"), true);
+  EXPECT_EQ(place.json({"workflow", "signal", "order-7", "approve", "--dedupe-id", "d"}).flag("created"), false);
+  const Ran got = place.json({"workflow", "get", "order-7"});
+  EXPECT_EQ(got.number("unread_count"), 1) << got.out;
+  EXPECT_NE(got.out.find(R"("memo":{"note":"vip"},"attributes":{"tier":"gold"})"), std::string::npos) << got.out;
+  EXPECT_EQ(place.json({"workflow", "list", "--attr", "tier=gold"}).json().root().find("executions")->size(), 1u);
+  EXPECT_EQ(place.json({"workflow", "terminate", "order-7"}).text("status"), "cancelled");
+  EXPECT_EQ(place.json({"workflow", "history", "order-7"}).json().root().find("events")->size(), 2u);
+  EXPECT_EQ(place.json({"workflow", "signal", "order-7", "approve"}).text("error"), "WorkflowAlreadyCompleted");
+  EXPECT_EQ(place.json({"verify"}).exit_code, 0);
+}
+
 TEST_F(SharedStore, DemoTellsTheStory) {
   const Ran ran = place.semel({"demo", "--store", place.store});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;

@@ -1,30 +1,12 @@
-#include <algorithm>
-
 #include "api/json/parts.h"
 #include "api/json/render.h"
+#include "base/base64.h"
 #include "base/json.h"
 
 namespace semel::api {
 namespace {
 
 using base::JsonWriter;
-
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8 | (j < count ? static_cast<std::uint8_t>(bytes[i + j]) : 0u);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      out.push_back(j <= count ? kDigits[group >> (18 - 6 * j) & 63] : '=');
-    }
-  }
-  return out;
-}
 
 std::optional<std::string_view> word(core::CloseReason reason) {
   switch (reason) {
@@ -34,6 +16,8 @@ std::optional<std::string_view> word(core::CloseReason reason) {
       return "continued";
     case core::CloseReason::terminated:
       return "terminated";
+    case core::CloseReason::retried:
+      return "retried";
   }
   return std::nullopt;
 }
@@ -60,28 +44,37 @@ void payload_field(JsonWriter& json, std::string_view name, const std::optional<
 
 void write_outcome(JsonWriter& json, const engine::EnqueueOutcome& outcome) {
   json.begin_object().field("execution_id", outcome.execution_id).field("task_id", outcome.task_id);
-  json.field("status", to_string(outcome.status)).field("created", outcome.created);
-  if (outcome.result || outcome.result_expired) payload_field(json, "result", outcome.result);
-  if (outcome.completed_at) json.field("completed_at", *outcome.completed_at);
-  if (outcome.result_expired) json.field("result_expired", true);
+  write_outcome_fields(json, outcome);
   json.end_object();
 }
 
 }  // namespace
 
+void write_outcome_fields(JsonWriter& json, const engine::EnqueueOutcome& outcome) {
+  json.field("status", to_string(outcome.status)).field("created", outcome.created);
+  if (outcome.result || outcome.result_expired) payload_field(json, "result", outcome.result);
+  if (outcome.completed_at) json.field("completed_at", *outcome.completed_at);
+  if (outcome.result_expired) json.field("result_expired", true);
+}
+
 std::string payload_json(std::string_view bytes, bool known_to_be_json) {
   if (known_to_be_json || base::validate_json(bytes)) return bytes.empty() ? "null" : std::string(bytes);
-  return R"({"encoding":"opaque","base64":")" + base64(bytes) + "\"}";
+  return R"({"encoding":"opaque","base64":")" + base::to_base64(bytes) + "\"}";
 }
 
 std::string task_id_of(const core::Execution& execution) {
   return execution.identity ? *execution.identity : execution.id.to_string();
 }
 
-void write_execution(JsonWriter& json, const store::ExecutionView& view) {
+std::string_view reason_of(const core::Execution& execution) {
+  const auto suspended = word(execution.suspend_reason);
+  return suspended ? *suspended : word(execution.close_reason).value_or("");
+}
+
+void write_execution_fields(JsonWriter& json, const store::ExecutionView& view) {
   const core::Execution& e = view.execution;
   const bool task = e.kind == Kind::task;
-  json.begin_object().field("execution_id", e.id).field("tenant", view.tenant);
+  json.field("execution_id", e.id).field("tenant", view.tenant);
   json.field("kind", to_string(e.kind)).field("name", e.name).field("queue", view.queue);
   json.field("task_id", task ? std::optional(task_id_of(e)) : std::nullopt);
   json.field("workflow_id", task ? std::nullopt : e.identity);
@@ -102,6 +95,11 @@ void write_execution(JsonWriter& json, const store::ExecutionView& view) {
   json.field("fingerprint", e.fingerprint ? std::optional(e.fingerprint->to_string()) : std::nullopt);
   json.field("concurrency_key", e.concurrency_key);
   payload_field(json, "progress", e.progress);
+}
+
+void write_execution(JsonWriter& json, const store::ExecutionView& view) {
+  json.begin_object();
+  write_execution_fields(json, view);
   json.end_object();
 }
 

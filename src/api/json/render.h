@@ -19,6 +19,9 @@ namespace semel::api {
 // The id an execution is addressed by: its task_id, or its execution_id when none was given.
 std::string task_id_of(const core::Execution& execution);
 
+// Why it is suspended or how it was closed, in the contract's word; empty: nothing special.
+std::string_view reason_of(const core::Execution& execution);
+
 // GET /executions/{id} and GET /tasks/{task_id}: every field of the contract, null where unset.
 std::string execution_json(const store::ExecutionView& view);
 // GET /executions. `next` is the last id of a full page.
@@ -36,7 +39,14 @@ std::string heartbeat_json(ExecutionId execution, const core::HeartbeatAnswer& a
 // POST /executions/{id}/complete, /fail, /release.
 std::string end_json(ExecutionId execution, const core::EndAnswer& answer);
 
-// POST /executions/{id}/cancel, /redrive, /discard.
+// GET /workflows/{workflow_id}: the execution, and what only runs have. The history is in engine/history_json.h.
+std::string run_json(const engine::RunView& view);
+// POST /workflows.
+std::string started_json(const engine::EnqueueOutcome& outcome);
+// POST /workflows/{workflow_id}/signals/{name}.
+std::string signal_json(const engine::SignalRequest& request, const core::SignalAnswer& answer);
+
+// POST /executions/{id}/cancel, /terminate, /redrive, /discard.
 std::string cancel_json(ExecutionId execution, const core::CancelAnswer& answer);
 std::string redrive_json(ExecutionId execution, const core::RedriveAnswer& answer);
 std::string discard_json(ExecutionId execution, const core::DiscardAnswer& answer);

@@ -76,6 +76,7 @@ Verb make(engine::Verb verb, std::string help, std::string examples) {
                              {"all", "", "every execution that matches the filter"},
                              {"dry-run", "", "with --all: only say which ones"}};
   for (auto& flag : filter_flags()) flags.push_back(flag);
+  flags.push_back({"kind", "WORD", "only task or only workflow"});
   const std::string name(engine::to_string(verb));
   const auto run = [verb](Session& session, const Args& args) -> Result<int> {
     if (args.has("all")) {

@@ -42,6 +42,18 @@ Result<std::optional<Instant>> instant_flag(const Args& args, const std::string&
   return std::optional(*parsed);
 }
 
+Result<std::optional<std::string>> json_flag(const Args& args, const std::string& name) {
+  auto text = args.get(name);
+  if (!text || !text->starts_with("@")) return text;
+  auto file = read_input(text->substr(1));
+  if (!file) return about(name, file.error());
+  constexpr const char* kSpace = " \t\r\n";
+  const std::size_t begin = file->find_first_not_of(kSpace);
+  if (begin == std::string::npos)
+    return make_error(ErrorCode::InvalidArgument, field_of(name) + ": " + base::printable(*text) + " is empty");
+  return std::optional(file->substr(begin, file->find_last_not_of(kSpace) + 1 - begin));
+}
+
 Result<ExecutionId> execution_id_of(const std::string& text, const std::string& field) {
   auto id = ExecutionId::parse(text);
   if (id) return *id;
@@ -83,7 +95,7 @@ Result<store::ExecutionView> addressed(Session& session, engine::Runtime& runtim
 
 std::vector<Flag> filter_flags() {
   return {{"queue", "NAME", "only this queue"},
-          {"name", "NAME", "only tasks of this name"},
+          {"name", "NAME", "only this name"},
           {"status", "WORDS", "only these statuses, e.g. failed,timed_out"},
           {"created-before", "INSTANT", "only older ones, e.g. 2026-03-01T09:00:00Z"}};
 }

@@ -13,6 +13,8 @@ namespace semel::cli {
 
 Result<std::optional<Duration>> duration_flag(const Args& args, const std::string& name);
 Result<std::optional<Instant>> instant_flag(const Args& args, const std::string& name);
+// JSON as text, or @FILE (@- for standard input) without the white space around it.
+Result<std::optional<std::string>> json_flag(const Args& args, const std::string& name);
 Result<ExecutionId> execution_id_of(const std::string& text, const std::string& field = "execution_id");
 // "a,b,c"
 std::vector<std::string> split_list(const std::string& text);

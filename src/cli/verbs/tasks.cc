@@ -3,11 +3,10 @@
 
 #include "api/json/render.h"
 #include "base/duration.h"
-#include "base/json.h"
 #include "base/json_value.h"
-#include "base/text.h"
-#include "base/utf8.h"
 #include "cli/table.h"
+#include "cli/verbs/enqueue_args.h"
+#include "cli/verbs/listing.h"
 #include "cli/verbs/read_args.h"
 #include "cli/verbs/verbs.h"
 #include "engine/request_json.h"
@@ -16,73 +15,6 @@ namespace semel::cli {
 namespace {
 
 std::string text_of(const std::optional<Instant>& at) { return at ? base::format_instant(*at) : std::string(); }
-
-template <class Word>
-Result<void> read_word(const Args& args, const std::string& flag, std::string_view known,
-                       std::optional<Word> (*parse)(std::string_view), Word& out) {
-  const auto text = args.get(flag);
-  if (!text) return {};
-  const auto word = parse(*text);
-  if (!word) return make_error(ErrorCode::InvalidArgument, std::string(known) + ", not " + base::printable(*text));
-  out = *word;
-  return {};
-}
-
-Result<void> read_times(const Args& args, engine::EnqueueRequest& request) {
-  SEMEL_TRY(scheduled_at, instant_flag(args, "scheduled-at"));
-  SEMEL_TRY(delay, duration_flag(args, "delay"));
-  SEMEL_TRY(timeout, duration_flag(args, "timeout"));
-  SEMEL_TRY(attempt_timeout, duration_flag(args, "attempt-timeout"));
-  SEMEL_TRY(unique_period, duration_flag(args, "unique-period"));
-  request.scheduled_at = scheduled_at;
-  request.delay = delay;
-  request.timeout = timeout;
-  request.attempt_timeout = attempt_timeout;
-  if (unique_period) request.unique = engine::UniqueBy{true, *unique_period};
-  return {};
-}
-
-Result<void> read_retry(const Args& args, engine::EnqueueRequest& request) {
-  const auto text = args.get("retry");
-  if (!text) return {};
-  if (!base::is_valid_utf8(*text)) return make_error(ErrorCode::InvalidArgument, "retry is not valid UTF-8");
-  auto parsed = engine::enqueue_request_from_json("{\"retry\":" + *text + "}");
-  if (!parsed) return make_error(parsed.error().code, "retry: " + parsed.error().message);
-  request.retry = parsed->retry;
-  return {};
-}
-
-Result<engine::EnqueueRequest> request_of(Session& session, const Args& args) {
-  engine::EnqueueRequest request;
-  request.tenant = session.tenant();
-  request.name = args.text("NAME");
-  request.queue = args.text("queue", "default");
-  request.args = args.text("args", "null");
-  request.task_id = args.get("task-id");
-  request.concurrency_key = args.get("concurrency-key");
-  request.idempotency_key = args.get("idempotency-key");
-  SEMEL_TRY(priority, args.integer("priority"));
-  SEMEL_TRY(max_attempts, args.integer("max-attempts"));
-  SEMEL_TRY(ttl, args.integer("idempotency-key-ttl-seconds"));
-  SEMEL_TRY(match_args, args.boolean("match-args"));
-  if (priority) request.priority = *priority;
-  request.max_attempts = max_attempts;
-  request.idempotency_key_ttl_seconds = ttl;
-  request.match_args = match_args.value_or(true);
-  if (auto read = read_word<OnDuplicate>(args, "on-duplicate", "on_duplicate must be return, reject or replace",
-                                         on_duplicate_from_string, request.on_duplicate);
-      !read) {
-    return read.error();
-  }
-  if (auto read = read_word<Reuse>(args, "reuse", "reuse must be failed_only, never or always", reuse_from_string,
-                                   request.reuse);
-      !read) {
-    return read.error();
-  }
-  if (auto read = read_times(args, request); !read) return read.error();
-  if (auto read = read_retry(args, request); !read) return read.error();
-  return request;
-}
 
 std::string outcome_table(const engine::EnqueueOutcome& outcome) {
   Lines lines;
@@ -94,7 +26,7 @@ std::string outcome_table(const engine::EnqueueOutcome& outcome) {
 }
 
 Result<int> enqueue(Session& session, const Args& args) {
-  SEMEL_TRY(request, request_of(session, args));
+  SEMEL_TRY(request, enqueue_request_of(session, args));
   SEMEL_TRY(runtime, session.writer());
   if (auto applied = apply_queue_defaults(session, *runtime); !applied) return applied.error();
   SEMEL_TRY(outcome, session.ask<engine::EnqueueOutcome>(
@@ -189,36 +121,17 @@ Result<int> get(Session& session, const Args& args) {
 }
 
 Result<int> list(Session& session, const Args& args) {
-  SEMEL_TRY(limit, args.integer("limit"));
-  if (limit.value_or(50) < 1 || limit.value_or(50) > 1000) {
-    return make_error(ErrorCode::InvalidArgument, "limit must be 1 .. 1000, not " + std::to_string(*limit));
-  }
   SEMEL_TRY(runtime, session.reader());
   SEMEL_TRY(filter, filter_of(session, *runtime, args));
-  filter.limit = static_cast<std::int32_t>(limit.value_or(50));
-  if (const auto cursor = args.get("cursor")) {
-    SEMEL_TRY(before, execution_id_of(*cursor, "cursor"));
-    filter.before = before;
-  }
-  const auto wanted = static_cast<std::size_t>(filter.limit);
-  SEMEL_TRY(views, runtime->engine().list(session.tenant(), filter));
-  if (session.json()) {
-    // The store lists rows without their payloads.
-    for (auto& view : views) {
-      auto whole = runtime->engine().get(session.tenant(), view.execution.id);
-      if (whole) view.payload = whole->payload;
-    }
-  }
-  std::optional<ExecutionId> next;
-  if (views.size() == wanted) next = views.back().execution.id;
-  session.print(api::executions_json(views, next), [&] {
+  SEMEL_TRY(page, list_page(session, *runtime, args, filter));
+  session.print(api::executions_json(page.views, page.next), [&] {
     Table table{"EXECUTION", "TASK", "NAME", "QUEUE", "STATUS", "ATTEMPT", "CREATED"};
-    for (const auto& view : views) {
+    for (const auto& view : page.views) {
       const auto& e = view.execution;
       table.add({e.id.to_string(), e.identity.value_or("-"), e.name, view.queue, std::string(to_string(e.status)),
                  std::to_string(e.attempt) + "/" + std::to_string(e.max_attempts), base::format_instant(e.created_at)});
     }
-    return table.print() + (next ? "more: --cursor " + next->to_string() + "\n" : "");
+    return table.print() + page.more();
   });
   return kDone;
 }
@@ -230,7 +143,7 @@ void add_task_verbs(std::vector<Verb>& out) {
       {"task enqueue",
        "put a task in a queue; with a task_id at most once",
        {{"NAME", "name of the task: which handler runs it"}},
-       {{"args", "JSON", "its arguments, kept byte for byte (null)"},
+       {{"args", "JSON", "its arguments, kept byte for byte; @FILE reads a file (null)"},
         {"task-id", "ID", "identity: a second enqueue answers the first execution"},
         {"queue", "NAME", "queue (default)"},
         {"priority", "N", "0..32767, smaller first (100)"},
@@ -267,8 +180,7 @@ void add_task_verbs(std::vector<Verb>& out) {
   std::vector<Flag> flags = filter_flags();
   flags.push_back({"task-id", "ID", "only executions of this id"});
   flags.push_back({"kind", "WORD", "task or workflow"});
-  flags.push_back({"limit", "N", "at most this many (50)"});
-  flags.push_back({"cursor", "ID", "go on after this one (next_cursor)"});
+  for (auto& flag : page_flags()) flags.push_back(flag);
   out.push_back({"task list",
                  "list executions, newest first",
                  {},

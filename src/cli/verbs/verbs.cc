@@ -7,6 +7,9 @@ std::vector<Verb> all_verbs() {
   add_task_verbs(out);
   add_operator_verbs(out);
   add_holder_verbs(out);
+  add_workflow_start_verbs(out);
+  add_workflow_verbs(out);
+  add_workflow_control_verbs(out);
   add_queue_verbs(out);
   add_explain_verbs(out);
   add_worker_verbs(out);

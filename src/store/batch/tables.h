@@ -24,8 +24,8 @@ struct PlainSuccess {
 };
 
 // Moves up to `limit` ready rows of one lane into a claim: ready row deleted; execution claimed with version+1,
-// attempt+1, flags |= set_flags, last_end kept, started_at = now (the start of the latest attempt), lease_expires_at,
-// session, worker, kNoHandler cleared.
+// attempt+1 (a run: only the first time, as started_at), flags |= set_flags, last_end kept, started_at = now (the start
+// of the latest attempt), lease_expires_at, session, worker, kNoHandler cleared.
 struct Take {
   core::LaneId lane{};
   core::Pool pool{};

@@ -71,6 +71,11 @@ class Runs : public StoreTest {
     op.version = held.version;
     run(op);
   }
+  core::RunAdvance parking(const Execution& held, Duration park_for) {
+    core::RunAdvance op = advance_of(held, {event(EventKind::run_parked, 0, kError)});
+    op.park_for = park_for;
+    return op;
+  }
   std::size_t claimable_runs() {
     core::TaskClaim request = claim_request(lane_, 100);
     request.pool = core::Pool::runs;
@@ -90,6 +95,14 @@ TEST_P(Runs, AStartedRunIsClaimedAsARunAndNotAsATask) {
   EXPECT_EQ(held.attempt, 1);
   EXPECT_EQ(refused(completion(held)), ErrorCode::InvalidTransition);
   EXPECT_EQ(refused(heartbeat(held)), ErrorCode::InvalidTransition);
+}
+
+TEST_P(Runs, AStepThatCouldNotBeAskedForIsRecordedWithItsFailure) {
+  const Execution held = owned("w");
+  core::Event failed = event(EventKind::step_failed, 1, kError);
+  run(advance_of(held, {event(EventKind::step_scheduled, 1), failed}));
+  EXPECT_EQ(kinds(held.id), (std::vector{EventKind::run_started, EventKind::step_scheduled, EventKind::step_failed}));
+  EXPECT_TRUE(claim(10).empty());
 }
 
 TEST_P(Runs, AnAdvanceIsFencedByVersionAndLength) {
@@ -209,6 +222,92 @@ TEST_P(Runs, SignalsAreDedupedAndAFinishedRunTakesNone) {
   EXPECT_FALSE(run(signal("w", "s1")).created) << "it was taken, whatever came of the run";
 }
 
+TEST_P(Runs, AnUpdateIsMailOfItsOwnKindAndKnownByItsId) {
+  const Execution held = owned("w");
+  EXPECT_TRUE(run(signal("w", "u1")).created);
+  core::RunSignal update = signal("w", "u1");
+  update.update = true;
+  EXPECT_TRUE(run(update).created) << "a signal of that name and id is something else";
+  update.mail = fresh<MailId>();
+  EXPECT_FALSE(run(update).created);
+  ASSERT_EQ(mail(held.id).size(), 2u);
+  const core::Event received = mail(held.id)[1];
+  EXPECT_EQ(received.kind, EventKind::update_received);
+  EXPECT_EQ(received.name, "approve");
+  EXPECT_EQ(received.id, "u1");
+  EXPECT_EQ(received.data, "1");
+  core::RunSignal nameless = signal("w");
+  nameless.update = true;
+  EXPECT_EQ(refused(nameless), ErrorCode::InvalidArgument);
+  core::RunAdvance close = reading(held);
+  close.entries.push_back({{}, event(EventKind::run_completed), {}});
+  run(close);
+  EXPECT_FALSE(run(update).created);
+  update.dedupe = "u2";
+  EXPECT_EQ(refused(update), ErrorCode::WorkflowAlreadyCompleted);
+}
+
+TEST_P(Runs, ASignalWithStartMeetsTheRunOrMakesIt) {
+  core::RunSignal op = signal("w", "s1");
+  op.start = task().as_workflow("w");
+  op.start->on_duplicate = OnDuplicate::replace;
+  const auto first = run(op);
+  EXPECT_TRUE(first.created);
+  EXPECT_TRUE(first.started);
+  EXPECT_EQ(first.run, op.start->id);
+  EXPECT_EQ(mail(first.run).size(), 1u);
+  EXPECT_EQ(kinds(first.run), std::vector{EventKind::run_started});
+  const std::string before = snapshot();
+  EXPECT_FALSE(run(op).created) << "its answer was lost";
+  EXPECT_EQ(snapshot(), before);
+  core::RunSignal second = signal("w", "s2");
+  second.start = task().as_workflow("w");
+  second.start->on_duplicate = OnDuplicate::replace;
+  const auto met = run(second);
+  EXPECT_TRUE(met.created);
+  EXPECT_FALSE(met.started);
+  EXPECT_EQ(met.run, first.run) << "a live run is never replaced by a signal";
+  EXPECT_EQ(mail(first.run).size(), 2u);
+}
+
+TEST_P(Runs, ASignalWithStartFollowsReuseAfterTheEnd) {
+  const ExecutionId done = ended(task().as_workflow("w"), Status::succeeded);
+  const ExecutionId failed = ended(task().as_workflow("f"), Status::failed);
+  core::RunSignal retry = signal("f", "s");
+  retry.start = task().as_workflow("f");
+  EXPECT_EQ(row(run(retry).run).previous, failed);
+  core::RunSignal op = signal("w");
+  op.start = task().as_workflow("w");
+  const std::string before = snapshot();
+  EXPECT_EQ(refused(op), ErrorCode::WorkflowAlreadyCompleted);
+  EXPECT_EQ(snapshot(), before);
+  op.start->reuse = Reuse::always;
+  const auto again = run(op);
+  EXPECT_TRUE(again.started);
+  EXPECT_EQ(row(again.run).previous, done);
+  EXPECT_EQ(mail(again.run).size(), 1u);
+}
+
+TEST_P(Runs, ASignalStartsTheWorkflowItNamesOrNone) {
+  const std::string before = snapshot();
+  core::RunSignal op = signal("w");
+  op.start = task().as_workflow("other");
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.start = task().with_id("w");
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.start = task().as_workflow("w");
+  op.execution = fresh<ExecutionId>();
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument);
+  op.execution.reset();
+  op.update = true;
+  EXPECT_EQ(refused(op), ErrorCode::InvalidArgument) << "an update without an id starts nothing";
+  EXPECT_EQ(snapshot(), before);
+  start("w");
+  op.update = false;
+  op.start = task().as_workflow("w").with_args("[2]");
+  EXPECT_EQ(refused(op), ErrorCode::FingerprintMismatch);
+}
+
 TEST_P(Runs, TimersOfARunFireAsMailUnlessCancelled) {
   const Execution held = owned("w");
   core::Event first = event(EventKind::timer_started, 1);
@@ -252,6 +351,19 @@ TEST_P(Runs, AStepWhoseIdExistsAttachesToIt) {
   EXPECT_EQ(row(live).status, Status::succeeded);
 }
 
+TEST_P(Runs, ARunThatGoesWithItsEndLeavesNoWatchBehind) {
+  enqueue(task().with_id("live"));
+  Task request = task().as_workflow("w");
+  request.drop_at_end = true;
+  enqueue(request);
+  const Execution held = claim_run(lane_);
+  core::RunAdvance op = with_step(held, 1, task().with_id("live"));
+  op.entries.push_back({{}, event(EventKind::run_completed), {}});
+  run(op);
+  EXPECT_FALSE(exists(held.id));
+  EXPECT_EQ(snapshot().find("\nwatch|"), std::string::npos);
+}
+
 TEST_P(Runs, ACancelledStepTellsItsRun) {
   const Execution held = owned("w");
   const Task step = task();
@@ -289,22 +401,6 @@ TEST_P(Runs, TerminateEndsARunAtOnceWhoeverOwnsIt) {
   core::RunAdvance late = advance_of(held, {event(EventKind::run_completed, 0, "1")});
   late.known -= 1;  // it knows nothing of the end
   EXPECT_EQ(refused(late), ErrorCode::LeaseLost) << "another end than its own";
-}
-
-TEST_P(Runs, ContinueAsNewMovesTheIdAndLinksTheRuns) {
-  const Execution held = owned("w");
-  Task next = task().as_workflow("w").with_args("[2]");
-  core::RunAdvance op = advance_of(held);
-  core::Event continued = event(EventKind::run_continued, 0, "[2]");
-  continued.execution = next.id;
-  op.entries.push_back({{}, continued, next});
-  EXPECT_EQ(run(op).status, Status::succeeded);
-  const Execution before = row(held.id);
-  EXPECT_EQ(before.close_reason, core::CloseReason::continued);
-  EXPECT_EQ(before.next, next.id);
-  EXPECT_EQ(newest("w", core::Space::workflow), next.id);
-  EXPECT_EQ(row(next.id).previous, held.id);
-  EXPECT_EQ(claim_run(lane_).id, next.id);
 }
 
 TEST_P(Runs, AChildTellsItsParent) {
@@ -354,6 +450,93 @@ TEST_P(Runs, ATimeoutEndsARunThatWaits) {
   EXPECT_EQ(row(id).status, Status::timed_out);
   EXPECT_EQ(kinds(id).back(), EventKind::run_timed_out);
   run(core::TimersFire{});
+}
+
+TEST_P(Runs, AParkedRunWaitsForItsTimeWhateverMailComes) {
+  const Execution held = owned("w");
+  const core::RunAdvance op = parking(held, 60s);
+  const auto answer = run(op);
+  EXPECT_EQ(answer.status, Status::suspended);
+  EXPECT_EQ(answer.events, 2);
+  const Execution parked = row(held.id);
+  EXPECT_EQ(parked.suspend_reason, core::SuspendReason::nondeterminism);
+  EXPECT_EQ(parked.error, kError);
+  EXPECT_EQ(parked.version, held.version + 1);
+  EXPECT_EQ(parked.last_end, core::AttemptEnd::released);
+  EXPECT_EQ(parked.scheduled_at, now() + 60s);
+  EXPECT_FALSE(parked.session);
+  EXPECT_EQ(wakes_.timer_at, now() + 60s);
+  EXPECT_TRUE(run(op).existing) << "its answer was lost";
+  EXPECT_EQ(refused(advance_of(held)), ErrorCode::LeaseLost);
+  run(signal("w"));
+  EXPECT_EQ(claimable_runs(), 0u);
+  EXPECT_EQ(row(held.id).status, Status::suspended);
+  advance(60s);
+  EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+  EXPECT_EQ(row(held.id).status, Status::running);
+  EXPECT_EQ(run(op).status, Status::running) << "and existing";
+  const Execution again = claim_run(lane_);
+  EXPECT_EQ(again.suspend_reason, core::SuspendReason::none);
+  EXPECT_EQ(again.attempt, 1);
+  EXPECT_EQ(refused(op), ErrorCode::LeaseLost);
+  core::RunAdvance close = reading(again);
+  close.entries.push_back({{}, event(EventKind::run_completed, 0, "1"), {}});
+  run(close);
+  EXPECT_FALSE(row(held.id).error);
+  EXPECT_EQ(kinds(held.id)[1], EventKind::run_parked);
+}
+
+TEST_P(Runs, AParkingAdvanceDoesWhatElseItSays) {
+  const Execution held = owned("w");
+  run(signal("w"));
+  core::RunAdvance op = reading(held);
+  op.entries.push_back(with_step(held, 1, task()).entries[0]);
+  op.entries.push_back(parking(held, 60s).entries[0]);
+  EXPECT_EQ(run(op).events, 4);
+  EXPECT_TRUE(mail(held.id).empty());
+  finish(claim_one());
+  EXPECT_EQ(mail(held.id).size(), 1u);
+  EXPECT_EQ(row(held.id).status, Status::suspended);
+}
+
+TEST_P(Runs, ResumeWakesAParkedRunAndNothingElse) {
+  const Execution held = owned("w");
+  const core::RunResume resume{core::kDefaultTenant, held.id};
+  EXPECT_FALSE(run(resume).resumed) << "it has an owner";
+  run(parking(held, 60s));
+  advance(1s);
+  const auto answer = run(resume);
+  EXPECT_TRUE(answer.resumed);
+  EXPECT_EQ(answer.status, Status::running);
+  EXPECT_EQ(wakes_.runs, std::vector{lane_});
+  const std::string before = snapshot();
+  EXPECT_FALSE(run(resume).resumed);
+  advance(60s);
+  EXPECT_EQ(run(core::TimersFire{}).looked_at, 0) << "its timer is gone";
+  EXPECT_EQ(snapshot(), before);
+  EXPECT_EQ(claim_run(lane_).id, held.id);
+  EXPECT_EQ(refused(core::RunResume{core::kDefaultTenant, fresh<ExecutionId>()}), ErrorCode::ExecutionNotFound);
+  EXPECT_EQ(refused(core::RunResume{core::kDefaultTenant, enqueue(task())}), ErrorCode::InvalidTransition);
+}
+
+TEST_P(Runs, AParkedRunIsCancelledTerminatedAndTimedOutAtOnce) {
+  for (const bool terminate : {false, true}) {
+    const Execution held = owned(terminate ? "t" : "c");
+    run(parking(held, 60s));
+    EXPECT_EQ(run(core::ExecutionCancel{core::kDefaultTenant, held.id, terminate}).status, Status::cancelled);
+    EXPECT_EQ(row(held.id).suspend_reason, core::SuspendReason::none);
+    EXPECT_EQ(kinds(held.id).back(), terminate ? EventKind::run_terminated : EventKind::run_cancelled);
+    EXPECT_FALSE(run(core::RunResume{core::kDefaultTenant, held.id}).resumed);
+  }
+  Task request = task().as_workflow("late");
+  request.timeout = 10s;
+  enqueue(request);
+  const Execution held = claim_run(lane_);
+  run(parking(held, 60s));
+  advance(11s);
+  EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+  EXPECT_EQ(row(held.id).status, Status::timed_out);
+  EXPECT_FALSE(store_->next_timer().value());
 }
 
 TEST_P(Runs, StateIsReadFromOutsideAndRetentionTakesEverything) {

@@ -75,7 +75,7 @@ void Model::claim_row(Execution& e, const TaskClaim& q, bool counted) {
   const bool run = e.kind == Kind::workflow;
   e.status = run ? Status::running : Status::claimed;
   e.version += 1;
-  e.attempt = run ? 1 : e.attempt + 1;
+  e.attempt += run && e.started_at ? 0 : 1;
   e.session = q.session;
   e.worker = q.worker;
   e.lease_expires_at = add_saturated(now_, q.lease);

@@ -111,6 +111,8 @@ core::Answer Model::run(const core::TimersFire& q) {
       fired.kind = core::EventKind::timer_fired;
       fired.command = row.version;
       send_mail(e->id, fired, mail_number(row.version));
+    } else if (row.kind == TimerKind::due && is_parked(*e) && e->scheduled_at == row.due_at) {
+      unpark(*e, row.due_at);
     } else if (row.kind == TimerKind::due && (e->status == Status::queued || given_back) &&
                e->scheduled_at == row.due_at) {
       enters(*e);

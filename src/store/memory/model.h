@@ -40,6 +40,7 @@ class Model {
   // ---- runs ----
   Answer run(const core::RunAdvance& q);
   Answer run(const core::RunSignal& q);
+  Answer run(const core::RunResume& q);
   // ---- operators ----
   Answer run(const core::ExecutionCancel& q);
   Answer run(const core::ExecutionRedrive& q);
@@ -128,12 +129,16 @@ class Model {
   void send_mail(ExecutionId run, core::Event input, MailId id);
   void tell_outcome(const Execution& ended);
   Execution give_up(Execution& run, core::AttemptEnd how, Instant at);
+  void park(Execution& run, const std::string& error, Instant until);
+  void unpark(Execution& run, Instant at);
   bool has_mail(ExecutionId run) const;
   void forget_run(ExecutionId run);
   Answer refuse_advance(const core::RunAdvance& q, const Execution* e);
   void carry_out(ExecutionId run, const core::RunAdvance::Entry& entry);
   void start_for(ExecutionId run, const core::RunAdvance::Entry& entry);
   Execution close_run(Execution& e, const core::RunAdvance::Entry& entry);
+  Execution go_on(Execution& e, const core::TaskEnqueue& next, core::CloseReason why);
+  Execution* cancel_target(const core::Event& cancel);
 
   Execution* find_execution(core::TenantId tenant, ExecutionId id);
   void note(const Execution& winner, core::LedgerRule rule);

@@ -108,12 +108,15 @@ Execution Model::end(Execution& e, Status status, AttemptEnd how) {
   e.lease_expires_at.reset();
   e.session.reset();
   e.flags &= ~core::kNoHandler;
+  e.suspend_reason = core::SuspendReason::none;
   settle_key(e);
   if (status == Status::failed || status == Status::timed_out || status == Status::dead_lettered)
     t_.attention[e.id] = {e.id, e.tenant, e.lane, status, now_, {}, {}};
   effects_.wakes.ended.push_back(e.id);
-  tell_outcome(e);
-  if (e.group) count_in_group(e);
+  if (!e.next) {  // else the workflow goes on, and only its last run tells
+    tell_outcome(e);
+    if (e.group) count_in_group(e);
+  }
   Execution recorded = e;
   if ((e.flags & core::kDropAtEnd) && status != Status::dead_lettered) drop(recorded);
   return recorded;

@@ -46,6 +46,16 @@ Event refusal(const Event& command, const Error& error) {
   return event;
 }
 
+Error takes_none(ExecutionId run, Status status) {
+  Error error = make_error(ErrorCode::WorkflowAlreadyCompleted, "a finished run takes no signals");
+  error.details.push_back({"existing_execution_id", base::quote_json(run.to_string())});
+  error.details.push_back({"status", base::quote_json(to_string(status))});
+  return error;
+}
+
+bool parking(const RunAdvance& q) {
+  return !q.entries.empty() && !q.entries.back().mail && q.entries.back().event.kind == EventKind::run_parked;
+}
 bool closing(const RunAdvance& q) { return !q.entries.empty() && core::is_closing(q.entries.back().event.kind); }
 
 }  // namespace
@@ -123,6 +133,27 @@ Execution Model::give_up(Execution& run, AttemptEnd how, Instant at) {
   return run;
 }
 
+void Model::park(Execution& run, const std::string& error, Instant until) {
+  ++effects_.changes;
+  run.error = error;
+  run.status = Status::suspended;
+  run.suspend_reason = core::SuspendReason::nondeterminism;
+  run.version += 1;
+  run.last_end = AttemptEnd::released;
+  run.session.reset();
+  run.lease_expires_at.reset();
+  run.scheduled_at = until;
+  put_timer({until, core::TimerKind::due, run.id, 0});
+}
+
+void Model::unpark(Execution& run, Instant at) {
+  t_.timers.remove(run.id, core::TimerKind::due);
+  run.status = Status::running;
+  run.suspend_reason = core::SuspendReason::none;
+  run.scheduled_at = at;
+  enters(run);
+}
+
 void Model::forget_run(ExecutionId run) {
   t_.runs.erase(run);
   std::erase_if(t_.history, [&](const auto& row) { return row.first.first == run; });
@@ -147,6 +178,9 @@ core::Answer Model::refuse_advance(const RunAdvance& q, const Execution* e) {
   if (!is_held(*e) || e->version != q.version) {
     const bool by_others = e->status == Status::timed_out || e->close_reason == core::CloseReason::terminated;
     if (is_terminal(e->status) && !by_others && e->version == q.version + 1 && recorded && closing(q))
+      return core::AdvanceAnswer{e->status, run->events, false, true};
+    const bool given_up = !is_terminal(e->status) && !e->session && e->version == q.version + 1;
+    if (given_up && recorded && parking(q) && e->error == q.entries.back().event.data)
       return core::AdvanceAnswer{e->status, run->events, false, true};
     return answer_stranger(*e, Standing::lost);
   }
@@ -187,7 +221,18 @@ core::Answer Model::run(const RunAdvance& q) {
     e = find_row(t_.executions, q.execution);
     if (!e || is_terminal(e->status)) return core::AdvanceAnswer{Status::cancelled, count, false, false};
   }
-  if (closing(q)) return core::AdvanceAnswer{close_run(*e, q.entries.back()).status, count, false, false};
+  if (closing(q)) {
+    const auto& last = q.entries.back();
+    const Status status = close_run(*e, last).status;
+    if (last.event.kind == EventKind::run_continued)
+      for (std::size_t i = 0; i < q.carried.size(); ++i)
+        send_mail(last.start->id, q.carried[i], mail_number(static_cast<std::int32_t>(i) + 1));
+    return core::AdvanceAnswer{status, count, false, false};
+  }
+  if (parking(q)) {
+    park(*e, q.entries.back().event.data, add_saturated(now_, q.park_for));
+    return core::AdvanceAnswer{Status::suspended, count, false, false};
+  }
   const Status status = q.waits && !has_mail(q.execution) ? Status::suspended : Status::running;
   effects_.changes += e->status != status;
   e->status = status;
@@ -195,6 +240,7 @@ core::Answer Model::run(const RunAdvance& q) {
 }
 
 void Model::start_for(ExecutionId run, const RunAdvance::Entry& entry) {
+  if (!entry.start) return;
   const Answer answer = this->run(*entry.start);
   const MailId mail = mail_number(entry.event.command);
   if (const auto* error = std::get_if<Error>(&answer)) return send_mail(run, refusal(entry.event, *error), mail);
@@ -227,7 +273,7 @@ void Model::carry_out(ExecutionId run, const RunAdvance::Entry& entry) {
     return t_.timers.remove(run, core::TimerKind::run, event.command);
   }
   if (event.kind == EventKind::step_cancel_requested || event.kind == EventKind::child_cancel_requested) {
-    const Execution* target = find_row(t_.executions, *event.execution);
+    const Execution* target = cancel_target(event);
     if (target && target->parent_run == run) this->run(core::ExecutionCancel{target->tenant, target->id, false});
     return;
   }
@@ -253,6 +299,65 @@ void Model::carry_out(ExecutionId run, const RunAdvance::Entry& entry) {
   send_mail(run, done, number);
 }
 
+Execution* Model::cancel_target(const Event& cancel) {
+  Execution* e = find_row(t_.executions, *cancel.execution);
+  if (!e || !e->next || !e->identity) return e;
+  const core::Identity* id = find_row(t_.identities, id_row_key(*e));
+  Execution* last = id ? find_row(t_.executions, id->target) : nullptr;
+  if (!last || last->parent_run != e->parent_run || last->parent_command != e->parent_command) return e;
+  return last;
+}
+
+Execution Model::go_on(Execution& e, const core::TaskEnqueue& next, core::CloseReason why) {
+  constexpr std::uint32_t kTies = core::kHasKey | core::kHasGroup | core::kHasParent | core::kWatched;
+  e.next = next.id;
+  e.close_reason = why;
+  const Execution before = e;
+  const core::Run header = t_.runs.at(e.id);
+  if (core::Identity* key = e.idempotency_key ? find_row(t_.identities, key_row_key(e)) : nullptr;
+      key && key->target == e.id) {
+    key->target = next.id;
+    key->revision += 1;
+  }
+  for (const core::Watch& watch : std::set<core::Watch>(t_.watches)) {
+    if (watch.target != e.id) continue;
+    t_.watches.erase(watch);
+    const Execution* waits = find_row(t_.executions, watch.run);
+    if (waits != &e && waits && !is_terminal(waits->status)) t_.watches.insert({next.id, watch.run, watch.command});
+  }
+  e.flags &= ~kTies;
+  const bool retried = why == core::CloseReason::retried;
+  const Execution ended =
+      end(e, retried ? Status::failed : Status::succeeded, retried ? AttemptEnd::failed : AttemptEnd::succeeded);
+  core::TaskEnqueue request = next;
+  if (request.memo.empty() && request.attributes.empty()) {
+    request.memo = header.memo;
+    request.attributes = header.attributes;
+  }
+  request.idempotency_key.reset();
+  request.group.reset();
+  request.parent.reset();
+  create(request, &ended);
+  Execution& row = t_.executions.at(next.id);
+  row.flags |= before.flags & kTies;
+  row.idempotency_key = before.idempotency_key;
+  row.idempotency_key_ttl_seconds = before.idempotency_key_ttl_seconds;
+  row.group = before.group;
+  row.parent_run = before.parent_run;
+  row.parent_workflow_id = before.parent_workflow_id;
+  row.parent_command = before.parent_command;
+  if (before.timeout_at && (!row.timeout_at || *before.timeout_at < *row.timeout_at)) {
+    row.flags |= core::kHasTimer;
+    row.timeout_at = before.timeout_at;
+    put_timer({*row.timeout_at, core::TimerKind::timeout, row.id, 0});
+  }
+  if (retried) {
+    row.attempt = before.attempt;
+    row.max_attempts = before.max_attempts;
+  }
+  return ended;
+}
+
 Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
   const Event& event = entry.event;
   if (event.kind == EventKind::run_cancelled) return end(e, Status::cancelled, AttemptEnd::cancelled);
@@ -262,43 +367,59 @@ Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
     return end(e, Status::succeeded, AttemptEnd::succeeded);
   }
   if (event.kind == EventKind::run_continued) {
-    e.next = entry.start->id;
-    e.close_reason = core::CloseReason::continued;
-    const Execution ended = end(e, Status::succeeded, AttemptEnd::succeeded);
-    create(*entry.start, &ended);
-    return ended;
+    e.error.reset();
+    return go_on(e, *entry.start, core::CloseReason::continued);
   }
   e.error = event.data;
+  if (entry.start && e.attempt < e.max_attempts && !e.cancel_requested_at)
+    return go_on(e, *entry.start, core::CloseReason::retried);
   return end(e, spent_status(e), AttemptEnd::failed);
+}
+
+core::Answer Model::run(const core::RunResume& q) {
+  Execution* e = find_execution(q.tenant, q.execution);
+  if (!e) return make_error(ErrorCode::ExecutionNotFound, "no such execution");
+  if (e->kind != Kind::workflow) return make_error(ErrorCode::InvalidTransition, "a task is not resumed");
+  const bool parked = is_parked(*e);
+  if (parked) unpark(*e, now_);
+  return core::ResumeAnswer{e->status, parked};
 }
 
 // ---- signals --------------------------------------------------------------------------------------------------------
 
 core::Answer Model::run(const RunSignal& q) {
+  if (q.update && q.dedupe.empty()) return make_error(ErrorCode::InvalidArgument, "an update needs an id");
   const Execution* e = nullptr;
-  if (q.execution) {
+  bool started = false;
+  if (q.start) {
+    core::TaskEnqueue start = *q.start;
+    const bool fits = start.kind == Kind::workflow && start.tenant == q.tenant && start.identity == q.identity;
+    if (!fits || q.execution) return make_error(ErrorCode::InvalidArgument, "another workflow than the signal's");
+    start.on_duplicate = OnDuplicate::return_existing;
+    const Answer answer = run(start);
+    if (std::holds_alternative<Error>(answer)) return answer;
+    const auto& found = std::get<core::EnqueueAnswer>(answer);
+    started = found.created;
+    e = find_row(t_.executions, found.execution);
+    if (!e) return takes_none(found.execution, found.status);
+  } else if (q.execution) {
     e = find_row(t_.executions, *q.execution);
   } else if (const auto* id = find_row(t_.identities, core::IdentityKey{q.tenant, core::Space::workflow, q.identity})) {
     e = find_row(t_.executions, id->target);
   }
   if (!e || e->tenant != q.tenant || e->kind != Kind::workflow)
     return make_error(ErrorCode::ExecutionNotFound, "no such workflow");
-  const core::SignalKey key{e->id, q.name, q.dedupe};
-  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, false};
-  if (is_terminal(e->status)) {
-    Error error = make_error(ErrorCode::WorkflowAlreadyCompleted, "a finished run takes no signals");
-    error.details.push_back({"existing_execution_id", base::quote_json(e->id.to_string())});
-    error.details.push_back({"status", base::quote_json(to_string(e->status))});
-    return error;
-  }
+  const core::SignalKey key{e->id, (q.update ? "\x1f" : "") + q.name, q.dedupe};
+  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, false, started};
+  if (is_terminal(e->status)) return takes_none(e->id, e->status);
   if (!q.dedupe.empty()) t_.signals.insert(key);
   Event event;
-  event.kind = EventKind::signal_received;
+  event.kind = q.update ? EventKind::update_received : EventKind::signal_received;
   event.name = q.name;
   event.id = q.dedupe;
   event.data = q.data;
   send_mail(e->id, event, q.mail);
-  return core::SignalAnswer{e->id, true};
+  return core::SignalAnswer{e->id, true, started};
 }
 
 }  // namespace semel::store::memory

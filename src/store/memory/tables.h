@@ -104,6 +104,9 @@ inline MailId mail_number(std::int32_t command) {
   id.bytes[15] = static_cast<std::uint8_t>(bits);
   return id;
 }
+inline bool is_parked(const core::Execution& e) {
+  return e.status == Status::suspended && e.suspend_reason == core::SuspendReason::nondeterminism;
+}
 inline bool is_held(const core::Execution& e) {
   if (e.kind == Kind::workflow) return e.session.has_value();
   return e.status == Status::claimed || e.status == Status::running;

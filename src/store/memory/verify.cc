@@ -60,8 +60,11 @@ class Checker {
     const int places = static_cast<int>(t_.ready.contains(ready_row(e))) +
                        static_cast<int>(t_.blocked.contains(blocked_row(e))) +
                        static_cast<int>(t_.timers.find(e.id, TimerKind::due) != nullptr);
-    expect(places == (waits_for_claim(e) ? 1 : 0), name + "waits in " + std::to_string(places) + " places");
+    expect(places == (waits_for_claim(e) || is_parked(e) ? 1 : 0),
+           name + "waits in " + std::to_string(places) + " places");
     expect(t_.payloads.contains(e.id), name + "has no payload");
+    expect(e.suspend_reason == core::SuspendReason::none || (e.status == Status::suspended && !e.session),
+           name + "has a reason to be suspended and is not");
     expect(t_.lanes.contains(e.lane), name + "has no lane");
     expect(t_.runs.contains(e.id) == (e.kind == Kind::workflow), name + "and its run do not belong together");
     expect(e.attempt >= 0 && e.attempt <= e.max_attempts, name + "has attempt " + std::to_string(e.attempt));
@@ -115,7 +118,8 @@ class Checker {
       if (row.kind == TimerKind::run) continue;  // of a run that is over, it does nothing
       const Execution* e = find_row(t_.executions, row.execution);
       bool fits = e && !is_terminal(e->status);
-      if (fits && row.kind == TimerKind::due) fits = waits_for_claim(*e) && e->scheduled_at == row.due_at;
+      if (fits && row.kind == TimerKind::due)
+        fits = (waits_for_claim(*e) || is_parked(*e)) && e->scheduled_at == row.due_at;
       if (fits && row.kind == TimerKind::timeout) fits = e->timeout_at == row.due_at;
       if (fits && row.kind == TimerKind::attempt_timeout) fits = is_held(*e) && e->version == row.version;
       expect(fits, "timer of " + row.execution.to_string() + " is stale");

@@ -64,9 +64,11 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
     remove.bind(take.lane, take.pool, places[i].priority, places[i].due_at, e.id).run();
     e.status = run ? Status::running : Status::claimed;
     ++e.version;
-    e.attempt = run ? 1 : e.attempt + 1;
     e.flags = (e.flags | take.set_flags) & ~core::kNoHandler;
-    if (!run || !e.started_at) e.started_at = now;
+    if (!run || !e.started_at) {
+      ++e.attempt;
+      e.started_at = now;
+    }
     e.lease_expires_at = take.lease_expires_at;
     e.session = take.session;
     e.worker = *take.worker;

@@ -12,7 +12,7 @@ with gone as (
   returning execution
 )
 update semel.execution e
-set status = 1 + e.kind, version = e.version + 1, attempt = case e.kind when 0 then e.attempt + 1 else 1 end, flags = (e.flags | $4::integer) & ~ $5::integer,
+set status = 1 + e.kind, version = e.version + 1, attempt = case when e.kind = 1 and e.started_at is not null then e.attempt else e.attempt + 1 end, flags = (e.flags | $4::integer) & ~ $5::integer,
     started_at = case when e.kind = 1 and e.started_at is not null then e.started_at else $6::bigint end, lease_expires_at = $7::bigint, session = $8::uuid, worker = $9::text
 where e.id = any (array(select execution from gone)) and (e.status = 0 or (e.kind = 1 and e.status = 2 and e.session is null))
 returning {execution}, e.encoding, e.args, e.policy

@@ -7,7 +7,7 @@ from (
     + (select count(*) from semel.timer t where t.due_at = e.scheduled_at and t.kind = 0 and t.execution = e.id and t.version = 0)
     + (select count(*) from semel.blocked b where b.lane = e.lane and b.concurrency_key = e.concurrency_key
        and b.priority = e.priority and b.due_at = e.scheduled_at and b.execution = e.id) as n
-  from semel.execution e where e.status = 0 or (e.kind = 1 and e.status = 2 and e.session is null)
+  from semel.execution e where e.status = 0 or (e.kind = 1 and e.session is null and (e.status = 2 or (e.status = 3 and e.suspend_reason = 1)))
 ) e where n <> 1
 union all
 select r.execution, 'has a ready row that does not fit it'
@@ -23,7 +23,7 @@ union all
 select t.execution, 'has a timer of kind ' || t.kind || ' that does not fit it'
 from semel.timer t left join semel.execution e on e.id = t.execution
 where (e.id is null and t.kind <> 3)
-  or (t.kind = 0 and ((e.status <> 0 and not (e.kind = 1 and e.status = 2 and e.session is null)) or e.scheduled_at <> t.due_at))
+  or (t.kind = 0 and ((e.status <> 0 and not (e.kind = 1 and e.session is null and (e.status = 2 or (e.status = 3 and e.suspend_reason = 1)))) or e.scheduled_at <> t.due_at))
   or (t.kind = 1 and (e.status >= 4 or e.timeout_at is distinct from t.due_at))
   or (t.kind = 2 and (e.status not in (1, 2) or e.version <> t.version))
   or (t.kind = 3 and e.kind <> 1) or t.kind > 3
@@ -54,6 +54,9 @@ from semel.execution e
 where e.status not between 0 and 8 or e.kind not in (0, 1)
   or not exists (select 1 from semel.tenant t where t.id = e.tenant)
   or not exists (select 1 from semel.lane l where l.id = e.lane and l.tenant = e.tenant)
+union all
+select e.id, 'has a reason to be suspended and is not'
+from semel.execution e where e.suspend_reason <> 0 and (e.status <> 3 or e.session is not null)
 union all
 select i.target, 'is not what its id or key ' || quote_literal(i.key) || ' (space ' || i.space || ') should point at'
 from semel.identity i left join semel.execution e on e.id = i.target

@@ -9,7 +9,7 @@ FROM (
     + (SELECT count(*) FROM timer t WHERE t.due_at = e.scheduled_at AND t.kind = 0 AND t.execution = e.id AND t.version = 0)
     + (SELECT count(*) FROM blocked b WHERE b.lane = e.lane AND b.concurrency_key = e.concurrency_key
        AND b.priority = e.priority AND b.due_at = e.scheduled_at AND b.execution = e.id) AS n
-  FROM execution e WHERE e.status = 0 OR (e.kind = 1 AND e.status = 2 AND e.session IS NULL)
+  FROM execution e WHERE e.status = 0 OR (e.kind = 1 AND e.session IS NULL AND (e.status = 2 OR (e.status = 3 AND e.suspend_reason = 1)))
 ) e WHERE n <> 1
 -- :name verify_ready
 SELECT r.execution, 'has a ready row that does not fit it'
@@ -25,7 +25,7 @@ WHERE e.id IS NULL OR e.status <> 0 OR e.lane <> b.lane OR e.priority <> b.prior
 SELECT t.execution, 'has a timer of kind ' || t.kind || ' that does not fit it'
 FROM timer t LEFT JOIN execution e ON e.id = t.execution
 WHERE (e.id IS NULL AND t.kind <> 3)
-  OR (t.kind = 0 AND ((e.status <> 0 AND NOT (e.kind = 1 AND e.status = 2 AND e.session IS NULL)) OR e.scheduled_at <> t.due_at))
+  OR (t.kind = 0 AND ((e.status <> 0 AND NOT (e.kind = 1 AND e.session IS NULL AND (e.status = 2 OR (e.status = 3 AND e.suspend_reason = 1)))) OR e.scheduled_at <> t.due_at))
   OR (t.kind = 1 AND (e.status >= 4 OR e.timeout_at IS NOT t.due_at))
   OR (t.kind = 2 AND (e.status NOT IN (1, 2) OR e.version <> t.version))
   OR (t.kind = 3 AND e.kind <> 1) OR t.kind > 3
@@ -49,6 +49,9 @@ FROM execution e
 WHERE e.status NOT BETWEEN 0 AND 8 OR e.kind NOT IN (0, 1)
   OR NOT EXISTS (SELECT 1 FROM tenant t WHERE t.id = e.tenant)
   OR NOT EXISTS (SELECT 1 FROM lane l WHERE l.id = e.lane AND l.tenant = e.tenant)
+-- :name verify_suspended
+SELECT e.id, 'has a reason to be suspended and is not'
+FROM execution e WHERE e.suspend_reason <> 0 AND (e.status <> 3 OR e.session IS NOT NULL)
 -- :name verify_identity
 SELECT i.target, 'is not what its id or key ' || quote(i.key) || ' (space ' || i.space || ') should point at'
 FROM identity i LEFT JOIN execution e ON e.id = i.target

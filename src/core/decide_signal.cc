@@ -1,0 +1,98 @@
+// Signals and updates: what is told from outside to a run that is there, or to one that is started for it. The order of
+// the checks is that of docs/rules.md, "RunSignal".
+#include "base/json.h"
+#include "core/decide_parts.h"
+#include "core/run.h"
+
+namespace semel::core {
+namespace {
+
+std::optional<ExecutionId> addressed(const RunSignal& op, const RowCache& rows) {
+  if (op.execution) return op.execution;
+  const Identity* id = peek(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity});
+  return id ? std::optional(id->target) : std::nullopt;
+}
+
+// An update and a signal of one name know nothing of each other; no name has a control character in it.
+SignalKey key_of(const RunSignal& op, ExecutionId run) {
+  return {run, op.update ? "\x1f" + op.name : op.name, op.dedupe};
+}
+
+Error finished(ExecutionId run, Status status) {
+  Error error =
+      make_error(ErrorCode::WorkflowAlreadyCompleted,
+                 "run " + run.to_string() + " is already " + std::string(to_string(status)) + ": it takes no signals");
+  error.details.push_back({"existing_execution_id", base::quote_json(run.to_string())});
+  error.details.push_back({"status", base::quote_json(to_string(status))});
+  return error;
+}
+
+Event event_of(const RunSignal& op) {
+  Event event;
+  event.kind = op.update ? EventKind::update_received : EventKind::signal_received;
+  event.name = op.name;
+  event.id = op.dedupe;
+  event.data = op.data;
+  return event;
+}
+
+std::optional<Error> malformed(const RunSignal& op) {
+  if (op.update && op.dedupe.empty())
+    return make_error(ErrorCode::InvalidArgument, "update '" + op.name + "' has no id: it is known by it");
+  if (!op.start) return std::nullopt;
+  const TaskEnqueue& q = *op.start;
+  if (op.execution || q.kind != Kind::workflow || q.tenant != op.tenant || q.identity != op.identity)
+    return make_error(ErrorCode::InvalidArgument, "a signal can start the workflow that it names, and no other");
+  return std::nullopt;
+}
+
+void gather_run(const RunSignal& op, ExecutionId run, const RowCache& rows, Needs& needs) {
+  gather_mail(run, rows, needs);
+  if (!op.dedupe.empty()) want(rows.signals, key_of(op, run), needs.signals);
+}
+
+Answer tell(const RunSignal& op, RowCache& rows, const Execution& e, bool started, Instant now) {
+  const SignalKey key = key_of(op, e.id);
+  // Of a run that was just made nothing is loaded.
+  if (!op.dedupe.empty() && peek(rows.signals, key)) return SignalAnswer{e.id, false, started};
+  if (is_terminal(e.status)) return finished(e.id, e.status);
+  if (!op.dedupe.empty()) rows.signals.insert(key, Signal{key});
+  const ExecutionId run = e.id;
+  put_mail(rows, run, event_of(op), op.mail, now);
+  return SignalAnswer{run, true, started};
+}
+
+Answer start_and_tell(const RunSignal& op, RowCache& rows, Instant now) {
+  TaskEnqueue request = *op.start;
+  request.on_duplicate = OnDuplicate::return_existing;
+  const Answer answer = decide_part(request, rows, now);
+  const auto* run = std::get_if<EnqueueAnswer>(&answer);
+  if (!run) return answer;
+  const Execution* e = peek(rows.executions, run->execution);
+  if (!e) return finished(run->execution, run->status);  // only its key is left
+  return tell(op, rows, *e, run->created, now);
+}
+
+}  // namespace
+
+void gather_part(const RunSignal& op, const RowCache& rows, Instant now, Needs& needs) {
+  if (malformed(op)) return;
+  if (op.start) gather_part(*op.start, rows, now, needs);
+  else if (!op.execution) want(rows.identities, IdentityKey{op.tenant, Space::workflow, op.identity}, needs.identities);
+  if (const auto run = addressed(op, rows)) gather_run(op, *run, rows, needs);
+  if (op.start && peek(rows.executions, op.start->id)) gather_run(op, op.start->id, rows, needs);  // a repeat
+}
+
+Answer decide_part(const RunSignal& op, RowCache& rows, Instant now) {
+  if (auto refused = malformed(op)) return *refused;
+  if (op.start) return start_and_tell(op, rows, now);
+  const auto id = addressed(op, rows);
+  const Execution* e = id ? rows.executions.find(*id) : nullptr;
+  if (!e || e->tenant != op.tenant || e->kind != Kind::workflow)
+    return make_error(ErrorCode::ExecutionNotFound, op.execution
+                                                        ? "run " + op.execution->to_string() + " does not exist"
+                                                        : "workflow '" + op.identity + "' does not exist");
+  return tell(op, rows, *e, false, now);
+}
+
+}  // namespace semel::core

@@ -1,0 +1,219 @@
+// What operators and callers do with runs: signals, terminate, reading a run and its history.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/json.h"
+#include "base/json_value.h"
+#include "core/run.h"
+#include "core/validate.h"
+#include "engine/prepare.h"
+#include "engine/send.h"
+
+namespace semel::engine {
+namespace {
+
+constexpr std::int64_t kPageBytes = 8 << 20;
+constexpr std::int32_t kRowsLookedAt = 1000;
+
+using Members = std::map<std::string, std::string>;
+
+Result<void> check(const SignalRequest& request) {
+  if (!request.execution) {
+    if (auto ok = core::validate_id("workflow_id", request.workflow_id); !ok) return ok;
+  }
+  if (auto ok = core::validate_id(request.update ? "update name" : "signal name", request.name); !ok) return ok;
+  if (request.dedupe_id) {
+    if (auto ok = core::validate_id("dedupe_id", *request.dedupe_id); !ok) return ok;
+  }
+  if (auto ok = core::validate_payload_size("data", request.data.size()); !ok) return ok;
+  if (request.encoding != core::Encoding::json) return {};
+  auto json = base::validate_json(request.data);
+  return json ? json : make_error(json.error().code, "data: " + json.error().message);
+}
+
+Error no_run(ExecutionId id) {
+  return make_error(ErrorCode::ExecutionNotFound,
+                    "run " + id.to_string() + " does not exist (or its retention is over)");
+}
+
+Result<void> check_workflow(const store::ExecutionView& view) {
+  if (view.execution.kind == Kind::workflow) return {};
+  return make_error(ErrorCode::ExecutionNotFound,
+                    "execution " + view.execution.id.to_string() + " is a task, not a run of a workflow");
+}
+
+// Name and canonical value of each member: equal texts mean equal values.
+Result<Members> members_of(const std::string& object) {
+  auto document = base::JsonDocument::parse(object, base::kMaxPayloadDepth);
+  if (!document) return make_error(ErrorCode::InvalidArgument, "attributes: " + document.error().message);
+  const base::JsonValue root = document->root();
+  if (root.kind() != base::JsonKind::object)
+    return make_error(ErrorCode::InvalidArgument, "attributes must be a JSON object");
+  Members out;
+  for (std::size_t i = 0; i < root.size(); ++i) {
+    auto value = base::canonical_json(root.at(i).raw());
+    if (!value) return value.error();
+    out[root.name_at(i)] = *std::move(value);
+  }
+  return out;
+}
+
+// An append is one row: those before `after` are left out of its events.
+Result<void> take_events(const core::HistoryRow& row, std::int32_t after, std::vector<HistoryEvent>& out) {
+  auto events = core::decode_events(row.events);
+  if (!events) return events.error();
+  std::int32_t seq = row.first;
+  for (auto& event : *events) {
+    if (seq > after) out.push_back({seq, row.at, std::move(event)});
+    ++seq;
+  }
+  if (seq == row.first + row.count) return {};
+  return make_error(ErrorCode::StoreCorrupt,
+                    "the history of run " + row.run.to_string() + " is damaged at event " + std::to_string(row.first));
+}
+
+}  // namespace
+
+Result<core::RunSignal> prepare_signal(SignalRequest request, core::TenantId tenant, MailId mail) {
+  if (request.data.empty() && request.encoding == core::Encoding::json) request.data = "null";
+  if (auto ok = check(request); !ok) return ok.error();
+  core::RunSignal operation;
+  operation.tenant = tenant;
+  operation.identity = std::move(request.workflow_id);
+  operation.execution = request.execution;
+  operation.name = std::move(request.name);
+  operation.dedupe = std::move(request.dedupe_id).value_or("");
+  operation.data = std::move(request.data);
+  operation.mail = mail;
+  operation.update = request.update;
+  return operation;
+}
+
+void Engine::signal(SignalRequest request, Callback<core::SignalAnswer> done) {
+  auto tenant = directory_.tenant(request.tenant);
+  if (!tenant) return done(tenant.error());
+  auto operation = prepare_signal(std::move(request), *tenant, env_.next_id<MailId>());
+  if (!operation) return done(std::move(operation).error());
+  send(*std::move(operation), std::move(done));
+}
+
+// ---- updates --------------------------------------------------------------------------------------------------------
+
+void Engine::update(SignalRequest request, Instant deadline, Callback<UpdateOutcome> done) {
+  auto tenant = directory_.tenant(request.tenant);
+  if (!tenant) return done(tenant.error());
+  request.update = true;
+  const std::string id = request.dedupe_id.value_or("");
+  signal(std::move(request), [this, tenant = *tenant, id, deadline, done](Result<core::SignalAnswer> sent) {
+    if (!sent) return done(std::move(sent).error());
+    await_update(tenant, sent->run, id, deadline, done);
+  });
+}
+
+namespace {
+
+// The answer to the update among the events after `*seen`; none yet: nullopt.
+Result<std::optional<UpdateOutcome>> find_answer(store::Store& store, ExecutionId run, const std::string& id,
+                                                 std::int32_t& seen) {
+  auto page = store.history_get(run, seen, kPageBytes);
+  if (!page) return page.error();
+  for (const auto& row : *page) {
+    auto events = core::decode_events(row.events);
+    if (!events) return events.error();
+    for (const auto& event : *events) {
+      const bool rejected = event.kind == core::EventKind::update_rejected;
+      if (event.id == id && (rejected || event.kind == core::EventKind::update_completed))
+        return std::optional(UpdateOutcome{run, rejected, event.data});
+    }
+    seen = row.first + row.count - 1;
+  }
+  return std::optional<UpdateOutcome>();
+}
+
+}  // namespace
+
+void Engine::await_update(core::TenantId tenant, ExecutionId run, std::string update_id, Instant deadline,
+                          Callback<UpdateOutcome> done) {
+  auto look = [this, tenant, run, update_id, deadline, done, seen = std::make_shared<std::int32_t>(0)](Instant now) {
+    // Read before the history: what was answered before the end is found after it.
+    auto view = env_.store.execution_get(tenant, run);
+    auto answer = find_answer(env_.store, run, update_id, *seen);
+    if (!view || !answer) return done(!view ? view.error() : answer.error()), true;
+    if (*answer) return done(**std::move(answer)), true;
+    if (!*view || is_terminal((*view)->execution.status))
+      return done(make_error(ErrorCode::WorkflowAlreadyCompleted,
+                             "run " + run.to_string() + " ended before it answered update '" + update_id + "'")),
+             true;
+    if (now < deadline) return false;
+    return done(make_error(ErrorCode::NotReady,
+                           "update '" + update_id + "' is not answered yet; ask again with its id")),
+           true;
+  };
+  parked_.park_for_end(run, deadline, look, [done](const Error& why) { done(why); });
+  look_wake();
+}
+
+void Engine::terminate(std::string_view tenant, ExecutionId execution, Callback<core::CancelAnswer> done) {
+  auto id = directory_.tenant(tenant);
+  if (!id) return done(id.error());
+  core::ExecutionCancel operation{*id, execution};
+  operation.terminate = true;
+  send(std::move(operation), std::move(done));
+}
+
+Result<RunView> Engine::run_get(std::string_view tenant, std::string_view workflow_id_or_execution_id) {
+  auto view = get_task(tenant, workflow_id_or_execution_id, Kind::workflow);
+  if (!view) return view.error();
+  if (auto ok = check_workflow(*view); !ok) return ok.error();
+  const ExecutionId id = view->execution.id;
+  auto run = env_.store.run_get(id);
+  if (!run) return run.error();
+  if (!*run) return no_run(id);  // retention removed it between the two reads
+  auto mail = env_.store.mail_list(id);
+  if (!mail) return mail.error();
+  return RunView{*std::move(view), **std::move(run), static_cast<std::int64_t>(mail->size())};
+}
+
+Result<RunPage> Engine::run_list(std::string_view tenant, store::ExecutionFilter filter,
+                                 const std::string& attributes) {
+  auto wanted = members_of(attributes);
+  if (!wanted) return wanted.error();
+  const auto most = static_cast<std::size_t>(std::max(filter.limit, 0));
+  filter.kind = Kind::workflow;
+  if (filter.limit >= 1 && filter.limit <= kRowsLookedAt) filter.limit = kRowsLookedAt;
+  auto views = list(tenant, filter);
+  if (!views) return views.error();
+  RunPage out;
+  std::size_t looked = 0;
+  for (; looked < views->size() && out.runs.size() < most; ++looked) {
+    auto& view = (*views)[looked];
+    out.next = view.execution.id;
+    auto run = env_.store.run_get(view.execution.id);
+    if (!run) return run.error();
+    auto has = *run && !(*run)->attributes.empty() ? members_of((*run)->attributes) : Result(Members{});
+    if (!has) return has.error();
+    if (std::includes(has->begin(), has->end(), wanted->begin(), wanted->end())) out.runs.push_back(std::move(view));
+  }
+  if (looked == views->size() && looked < kRowsLookedAt) out.next.reset();
+  return out;
+}
+
+Result<std::vector<HistoryEvent>> Engine::history(std::string_view tenant, ExecutionId execution, std::int32_t after) {
+  auto view = get(tenant, execution);
+  if (!view) return view.error();
+  if (auto ok = check_workflow(*view); !ok) return ok.error();
+  after = std::clamp(after, 0, core::kMaxEvents);
+  std::vector<HistoryEvent> out;
+  for (std::int32_t read = after;;) {
+    auto page = env_.store.history_get(execution, read, kPageBytes);
+    if (!page) return page.error();
+    if (page->empty()) return out;
+    for (const auto& row : *page) {
+      if (auto taken = take_events(row, after, out); !taken) return taken.error();
+    }
+    read = page->back().first + page->back().count - 1;
+  }
+}
+
+}  // namespace semel::engine
