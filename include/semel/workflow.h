@@ -301,8 +301,12 @@ class WorkflowContext {
 // While it lives, awaits of this part of the code are not cancelled, and neither is what it starts: for clean-up.
 //
 //   } catch (const semel::Cancelled&) {
+//     stopped = true;                        // C++ allows no co_await in a handler
+//   }
+//   if (stopped) {
 //     semel::CancelShield shield(ctx);
-//     ...
+//     auto undone = ctx.execute(undo, order);
+//     co_await undone;
 class CancelShield {
  public:
   explicit CancelShield(WorkflowContext& context) : run_(detail::port_of(context)), strand_(run_.shield()) {}

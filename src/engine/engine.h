@@ -58,6 +58,8 @@ class Engine {
   void update(SignalRequest request, Instant deadline, Callback<UpdateOutcome> done);
   // Ends the run now, without its clean-up code.
   void terminate(std::string_view tenant, ExecutionId execution, Callback<core::CancelAnswer> done);
+  // Ends the parking of a run whose code did not fit its history: it is tried again now.
+  void resume(std::string_view tenant, ExecutionId execution, Callback<core::ResumeAnswer> done);
   // The newest run of a workflow_id, or the run of that execution id.
   Result<RunView> run_get(std::string_view tenant, std::string_view workflow_id_or_execution_id);
   // Runs whose attributes have every member of `attributes`, a JSON object, newest first. There is no index: a page

@@ -162,6 +162,12 @@ void Engine::terminate(std::string_view tenant, ExecutionId execution, Callback<
   send(std::move(operation), std::move(done));
 }
 
+void Engine::resume(std::string_view tenant, ExecutionId execution, Callback<core::ResumeAnswer> done) {
+  auto id = directory_.tenant(tenant);
+  if (!id) return done(id.error());
+  send(core::RunResume{*id, execution}, std::move(done));
+}
+
 Result<RunView> Engine::run_get(std::string_view tenant, std::string_view workflow_id_or_execution_id) {
   auto view = get_task(tenant, workflow_id_or_execution_id, Kind::workflow);
   if (!view) return view.error();

@@ -112,6 +112,13 @@ Result<RawHandle> Engine::find_workflow_raw(std::string_view name, std::string_v
   });
 }
 
+Result<bool> Engine::resume(ExecutionId run) {
+  auto answer = host_->ask<core::ResumeAnswer>(
+      [&](engine::Engine& engine, auto done) { engine.resume(host_->tenant(), run, std::move(done)); });
+  if (!answer) return std::move(answer).error();
+  return answer->resumed;
+}
+
 Result<std::string> Engine::export_history(ExecutionId run) {
   return host_->with<std::string>([&](sdk::Driver& driver) -> Result<std::string> {
     auto view = driver.engine().get(host_->tenant(), run);
@@ -164,8 +171,8 @@ Result<std::optional<Payload>> RawHandle::state_raw() const {
   return host_->with<State>([&](sdk::Driver& driver) -> Result<State> {
     auto view = driver.engine().run_get(tenant_, task_id_);
     if (!view) return std::move(view).error();
-    if (view->run.state.empty()) return State();
-    return State(opened(std::move(view->run.state), host_->sealer()));
+    if (!view->run.state) return State();
+    return State(opened(*std::move(view->run.state), host_->sealer()));
   });
 }
 
