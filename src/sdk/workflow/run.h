@@ -56,6 +56,10 @@ class Run final : public detail::RunPort {
   };
   // What the number was given for, if for something that can be waited for.
   std::optional<Call> at(std::int32_t number) const;
+  // Was it given for something that nobody can wait for? What came of a sent signal is told, and not listened to.
+  bool is_silent(std::int32_t number) const {
+    return number >= 1 && number <= numbers_given() && by_number_[static_cast<std::size_t>(number) - 1] < 0;
+  }
 
   // Did the code ask for the idempotency key of that call?
   bool key_read(std::int32_t number) const { return keys_read_.contains(number); }
