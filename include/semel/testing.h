@@ -31,6 +31,8 @@ class TestOptions {
   SEMEL_OPTION(TestOptions, std::uint64_t, seed)  // of ids and jitter; default 1
   SEMEL_OPTION(TestOptions, Instant, start)       // default 2026-03-01T09:00:00Z
   SEMEL_OPTION(TestOptions, Options, engine)      // tenant, codec and log are used
+  // false: nothing that is over is ever removed, however much time passes. Default true: as retention says.
+  SEMEL_OPTION(TestOptions, bool, cleanup)
 };
 
 class TestEngine {
@@ -104,5 +106,17 @@ class TestEngine {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Does today's code still do what a history records? Takes what Engine::export_history and `semel workflow history -o
+// json` print: keep some of production's as tests of later code. NondeterminismError names the event where they part;
+// InvalidArgument: it is not a history of this workflow. Nothing is written, no task and no body of ctx.run is called.
+Result<void> replay_raw(const std::string& name, const WorkflowStarter& starter, std::string history_json,
+                        const std::shared_ptr<const PayloadCodec>& codec = nullptr);
+
+template <class R, class A>
+Result<void> replay(const WorkflowType<R, A>& workflow, std::string history_json,
+                    const std::shared_ptr<const PayloadCodec>& codec = nullptr) {
+  return replay_raw(workflow.name(), workflow.starter(), std::move(history_json), codec);
+}
 
 }  // namespace semel::testing

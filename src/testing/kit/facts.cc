@@ -85,8 +85,9 @@ class Reader {
       if (is_local(event.kind)) labels[event.command] = label;
       if (is_outcome(event.kind)) calls[labels[event.command]] = outcome_words(event);
       if (starts && event.execution) name_execution(event, label);
-      if (event.kind == EventKind::run_continued && event.execution) follow(run, *event.execution);
     }
+    // Continued as new, or tried again after a failure.
+    if (const auto row = kit_->get(run.id); row && row->next_execution_id) follow(run, *row->next_execution_id);
   }
   void name_execution(const core::Event& event, const std::string& label) {
     names_.emplace_back(event.execution->to_string(), "<" + label + ">");

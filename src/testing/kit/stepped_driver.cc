@@ -10,6 +10,12 @@ constexpr int kQuietRounds = 4;  // an answer may lead to the next request: noth
 constexpr Duration kPollStep{250'000};  // how far time moves while ready work waits for a worker's patience
 constexpr int kPollSteps = 40;
 
+engine::ClockworkOptions clockwork_options(bool cleanup) {
+  engine::ClockworkOptions out;
+  if (!cleanup) out.cleanup_interval = std::chrono::days(365 * 1000);  // the first one finds nothing
+  return out;
+}
+
 }  // namespace
 
 // ---- pool ----------------------------------------------------------------------------------------------------------
@@ -131,7 +137,7 @@ void SteppedPool::stop(Duration) {
 
 // ---- driver --------------------------------------------------------------------------------------------------------
 
-SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log)
+SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log, bool cleanup)
     : clock_(start),
       store_(clock_),
       random_(seed),
@@ -140,7 +146,7 @@ SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<
       env_{store_, clock_, monotonic_, random_, log_ != nullptr ? *log_ : base::null_log(), ids_},
       writer_(env_, {}),
       engine_(env_, writer_),
-      clockwork_(engine_, {}) {
+      clockwork_(engine_, clockwork_options(cleanup)) {
   engine::WriterHooks hooks;
   hooks.published = [this](const store::Wakes& wakes) {
     engine_.note_wakes(wakes);

@@ -91,7 +91,7 @@ class SteppedPool final : public engine::Executor, public sdk::PoolDriver, priva
 
 class SteppedDriver final : public sdk::Driver {
  public:
-  SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log);
+  SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log, bool cleanup);
   ~SteppedDriver() override;
 
   // ---- Driver ----

@@ -27,7 +27,8 @@ TestEngine::TestEngine(const TestOptions& options) : impl_(std::make_unique<Impl
   const Options chosen = options.engine().value_or(Options());
   const semel::LogSink sink = chosen.log().value_or(semel::LogSink());
   auto driver = std::make_unique<SteppedDriver>(options.seed().value_or(1), options.start().value_or(kTestStart),
-                                                sink ? std::make_shared<SinkAdapter>(sink) : nullptr);
+                                                sink ? std::make_shared<SinkAdapter>(sink) : nullptr,
+                                                options.cleanup().value_or(true));
   impl_->driver = driver.get();
   sdk::HostOptions host;
   host.tenant = chosen.tenant().value_or("default");

@@ -37,6 +37,7 @@ std::string Tour::new_label(const core::Execution& run) {
 // ---- turns ----------------------------------------------------------------------------------------------------------
 
 Witness::Fate Tour::turn_begins(const core::Execution& run) {
+  if (over_) return Fate::lives;
   if (!runs_.contains(run.id)) runs_[run.id].text = new_label(run);
   ++turns_;
   turn_ = "turn " + std::to_string(++runs_[run.id].turns) + " of " + label(run.id);
@@ -48,6 +49,7 @@ Witness::Fate Tour::turn_begins(const core::Execution& run) {
 
 // Only now it is known what the turn was about.
 bool Tour::turn_ended(const TurnStory& story) {
+  if (over_) return false;
   const std::string about = in_brackets(story);
   places_[places_.size() - 2].text = "before " + turn_ + about;
   places_[places_.size() - 1].text = "after the code of " + turn_ + ", before its record" + about;
@@ -61,6 +63,7 @@ void Tour::turn_refused(const core::Execution&, const Error& error) {
 // ---- bodies of ctx.run ----------------------------------------------------------------------------------------------
 
 bool Tour::body_ran(const CallId& call, const std::string& name, bool key_read) {
+  if (over_) return false;
   ++bodies_;
   Calls& calls = calls_.try_emplace(call, Calls{name}).first->second;
   ++calls.count;
@@ -83,12 +86,14 @@ std::string Tour::words_of_attempt(const core::Execution& task) {
 }
 
 bool Tour::attempt_begins(const core::Execution& task) {
+  if (over_) return false;
   ++attempts_;
   const std::string text = "before task '" + task.name + "' ran" + words_of_attempt(task);
   return reach(text, text);
 }
 
 bool Tour::attempt_ended(const core::Execution& task) {
+  if (over_) return false;
   Calls& calls = calls_.try_emplace(call_of(task), Calls{task.name, true}).first->second;
   ++calls.count;
   // The workflow may have handed the key of the call over with the arguments.

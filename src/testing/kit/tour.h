@@ -37,6 +37,9 @@ class Tour final : public Witness {
   };
   std::vector<Calls> calls() const;
 
+  // The world is being taken down: what still runs is no part of it.
+  void end() { over_ = true; }
+
   // "run 2" is what continued run 1; "child 'shipment' #3 of run 1".
   std::string label(const ExecutionId& run) const;
 
@@ -68,6 +71,7 @@ class Tour final : public Witness {
   std::map<CallId, Calls> calls_;
   std::set<CallId> asked_with_key_;
   int turns_ = 0, bodies_ = 0, attempts_ = 0;
+  bool over_ = false;
 };
 
 }  // namespace semel::testing
