@@ -109,7 +109,7 @@ function(semel_test_folder folder)
   endforeach()
 endfunction()
 
-foreach(folder sim differential)
+foreach(folder sim differential explorer)
   semel_test_folder(${folder} LINK ${everything})
 endforeach()
 semel_test_folder(crash LINK semel_sdk_postgres semel_sdk semel_testing semel_engine semel_store_sqlite semel_store_postgres semel_store semel_core semel_base)
