@@ -5,7 +5,9 @@
 
 #include <semel/semel.h>
 
+#include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -30,13 +32,16 @@ struct World {
   int balance = 0;
   int parcels = 0;
   std::set<std::string> seen;
-  bool first(const std::string& key) { return seen.insert(key).second; }
+  std::function<bool(const std::string& key)> memory;  // instead of `seen`, where the process may die
+  bool first(const std::string& key) { return memory ? memory(key) : seen.insert(key).second; }
 };
 inline World world;
+inline std::mutex world_mutex;  // steps of several orders run at once
 
 // ---- steps: tasks, run by any worker --------------------------------------------------------------------------------
 
 inline const auto reserve = semel::task("reserve", [](semel::TaskContext& context, const std::string& item) {
+  const std::lock_guard lock(world_mutex);
   if (!world.first("reserve " + context.idempotency_key())) return item;
   if (world.stock[item] == 0) throw semel::NonRetryable("OutOfStock", "no '" + item + "' left");
   --world.stock[item];
@@ -44,10 +49,12 @@ inline const auto reserve = semel::task("reserve", [](semel::TaskContext& contex
 });
 
 inline const auto put_back = semel::task("put_back", [](semel::TaskContext& context, const std::string& item) {
+  const std::lock_guard lock(world_mutex);
   if (world.first("put_back " + context.idempotency_key())) ++world.stock[item];
 });
 
 inline const auto ship = semel::task("ship", [](semel::TaskContext& context, const Order& order) {
+  const std::lock_guard lock(world_mutex);
   const std::string key = "ship " + context.idempotency_key();
   if (order.item == "piano") throw semel::NonRetryable("TooHeavy", "nobody carries a " + order.item);
   if (world.first(key)) ++world.parcels;
@@ -57,10 +64,12 @@ inline const auto ship = semel::task("ship", [](semel::TaskContext& context, con
 // ---- payment: called right here, with the key of its call ----------------------------------------------------------
 
 inline int charge(int cents, std::string key) {
+  const std::lock_guard lock(world_mutex);
   if (world.first("charge " + key)) world.balance += cents;
   return cents;
 }
 inline void refund(int cents, std::string key) {
+  const std::lock_guard lock(world_mutex);
   if (world.first("refund " + key)) world.balance -= cents;
 }
 

@@ -30,7 +30,7 @@ bool first_by_file(const std::string& folder, const std::string& key) {
 shop::Order order(int i) { return {"order-" + std::to_string(i), "lamp", 100 + i}; }
 
 int work(const std::string& store, const std::string& effects, int count) {
-  shop::world.first = [effects](const std::string& key) { return first_by_file(effects, key); };
+  shop::world.memory = [effects](const std::string& key) { return first_by_file(effects, key); };
   shop::world.stock["lamp"] = 1'000'000;
   auto engine = Engine::open(store, Options().backend(postgres::backend()));
   if (!engine) return say("refused " + engine.error().message), 1;
