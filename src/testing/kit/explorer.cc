@@ -15,6 +15,10 @@ namespace {
 
 constexpr int kMostSteps = 100'000;  // of the clock: a workflow that is not over by then never will be
 
+// A worker that lost its session looks for work again after a while, which no timer tells.
+constexpr int kPatience = 3;
+constexpr Duration kLookAgain = std::chrono::seconds(10);
+
 // ---- one world ------------------------------------------------------------------------------------------------------
 
 struct World {
@@ -30,12 +34,14 @@ void hire(const Exploration& what, TestEngine& kit) {
 }
 
 Result<Execution> run_to_the_end(TestEngine& kit, const RawHandle& run, const Tour& tour) {
+  int idle = 0;
   for (int i = 0; i < kMostSteps; ++i) {
     auto ended = run.wait();
     if (ended || ended.error().code != ErrorCode::NotReady) return ended;
     if (tour.refused()) return *tour.refused();
-    if (!kit.advance_to_next())
-      return make_error(ErrorCode::NotReady, "it waits for something that never comes: a signal of the script?");
+    if (kit.advance_to_next()) idle = 0;
+    else if (++idle <= kPatience) kit.advance(kLookAgain);
+    else return make_error(ErrorCode::NotReady, "it waits for something that never comes: a signal of the script?");
   }
   return make_error(ErrorCode::NotReady, "it is not over after " + std::to_string(kMostSteps) + " timers and retries");
 }
