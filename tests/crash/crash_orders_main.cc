@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <thread>
 
 #include "examples/10_order.h"
 #include "semel/postgres.h"
@@ -41,7 +40,7 @@ int work(const std::string& store, const std::string& effects, int count) {
   for (int i = 0; i < count; ++i) {
     auto run = engine->start(shop::process_workflow, order(i).id, order(i));
     if (!run) return say("refused " + run.error().message), 1;
-    if (run->created()) std::this_thread::sleep_for(1ms);  // so that kills meet starts, too
+    if (run->created()) (void)run->wait(1ms);  // so that kills meet starts, too
     runs.push_back(*std::move(run));
   }
   for (auto& run : runs) {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "core/history.h"
 #include "tests/crash/open_store.h"
 #include "tests/crash/process.h"
@@ -96,7 +97,8 @@ std::string kill_orders(const std::string& store, const std::string& effects, in
   std::mt19937 random(static_cast<unsigned>(std::random_device{}()));
   Workers workers(store, effects, processes, orders);
   for (long i = 0; i < kills; ++i) {
-    workers.read(static_cast<long>(1'000 + random() % 400'000) / static_cast<long>(workers.size()));
+    const std::int64_t until = base::steady_micros() + 1'000 + static_cast<std::int64_t>(random() % 400'000);
+    while (base::steady_micros() < until) workers.read(2'000);
     workers.kill(random() % workers.size());
   }
   workers.finish();

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
-#include <thread>
 
 #include "semel/semel.h"
 
@@ -135,6 +134,10 @@ Workflow<int> cleans_up(WorkflowContext& ctx) {
 }
 const auto cleans_up_workflow = workflow("cleans_up", cleans_up);
 
+void wait_until_suspended(const RawHandle& run) {
+  while (run.status().value() != Status::suspended) (void)run.wait(2ms);
+}
+
 class EmbeddedRuns : public ::testing::Test {
  protected:
   EmbeddedRuns() : engine_(Engine::open(file_.url()).value()) {
@@ -152,14 +155,6 @@ class EmbeddedRuns : public ::testing::Test {
                                           .add(rounds_workflow)
                                           .add(cleans_up_workflow))
                         .value());
-  }
-  template <class Ready>
-  static bool until(Ready ready) {
-    for (int i = 0; i < 2000; ++i) {
-      if (ready()) return true;
-      std::this_thread::sleep_for(5ms);
-    }
-    return false;
   }
   Folder file_;
   Engine engine_;
@@ -241,12 +236,12 @@ TEST_F(EmbeddedRuns, ContinuedRunsKeepTheSignalsNobodyReadYet) {
 TEST_F(EmbeddedRuns, CancelLetsTheCodeCleanUpAndTerminateDoesNot) {
   cleaned = 0;
   auto first = engine_.start(cleans_up_workflow, "c").value();
-  ASSERT_TRUE(until([&] { return first.status().value() == Status::suspended; }));
+  wait_until_suspended(first);
   first.cancel().value();
   EXPECT_EQ(first.result().error().code, ErrorCode::Cancelled);
   EXPECT_EQ(cleaned.load(), 1);
   auto second = engine_.start(cleans_up_workflow, "d").value();
-  ASSERT_TRUE(until([&] { return second.status().value() == Status::suspended; }));
+  wait_until_suspended(second);
   EXPECT_EQ(second.terminate().value(), Status::cancelled);
   EXPECT_EQ(second.result().error().code, ErrorCode::Cancelled);
   EXPECT_EQ(cleaned.load(), 1);
@@ -292,15 +287,15 @@ TEST(ChangedCode, ParksTheRunAndGoesOnAfterTheRollback) {
     auto engine = Engine::open(url).value();
     auto worker = engine.start_worker(WorkerOptions().add(workflow("changes", version_one))).value();
     auto run = engine.start(workflow("changes", version_one), "c").value();
-    while (run.status().value() != Status::suspended) std::this_thread::sleep_for(2ms);
+    wait_until_suspended(run);
   }
   {
     auto engine = Engine::open(url).value();
     auto worker = engine.start_worker(WorkerOptions().add(workflow("changes", version_two))).value();
     auto run = engine.find(workflow("changes", version_two), "c").value();
     run.signal("go", 5).value();
-    while (worker.metrics().runs_parked == 0) std::this_thread::sleep_for(2ms);
-    while (run.status().value() != Status::suspended) std::this_thread::sleep_for(2ms);
+    while (worker.metrics().runs_parked == 0) (void)run.wait(2ms);
+    wait_until_suspended(run);
     EXPECT_EQ(run.execution().value().error->name, "NondeterminismError");
     EXPECT_EQ(worker.metrics().runs_parked, 1u) << "it is not tried again and again";
   }
@@ -314,7 +309,7 @@ TEST(ChangedCode, ParksTheRunAndGoesOnAfterTheRollback) {
 // W15
 std::atomic<bool> let_go{false};
 Workflow<int> blocks(WorkflowContext& ctx) {
-  while (!let_go) std::this_thread::sleep_for(1ms);
+  let_go.wait(false);
   auto local = ctx.run("one", [] { return 1; });
   co_return co_await local;
 }
@@ -334,12 +329,13 @@ TEST(BlockingCode, IsNamedAndDoesNotHoldUpOthers) {
   let_go = false;
   auto stuck = engine.start(workflow("blocks", blocks), "b").value();
   EXPECT_EQ(engine.start(mixed_workflow, "m", 1).value().result().value(), 4);
-  while (worker.metrics().workflows_stuck == 0) std::this_thread::sleep_for(10ms);
+  while (worker.metrics().workflows_stuck == 0) (void)stuck.wait(10ms);
   {
     const std::lock_guard lock(mutex);
     EXPECT_NE(told.find("blocks"), std::string::npos) << told;
   }
   let_go = true;
+  let_go.notify_all();
   EXPECT_EQ(stuck.result().value(), 1);
 }
 
