@@ -77,8 +77,10 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
     done(make_error(ErrorCode::Internal, "the chain of execution " + execution.to_string() + " does not end"));
     return true;
   };
-  if (look(env_.store.clock().now())) return;
-  parked_.park_for_end(execution, deadline, look, [done](const Error& why) { done(why); });
+  const Parked::Ticket ticket = parked_.enter();
+  const Instant now = env_.store.clock().now();
+  if (look(now)) return parked_.leave(ticket);
+  parked_.park_for_end(ticket, execution, now, deadline, look, [done](const Error& why) { done(why); });
   look_wake();
 }
 

@@ -117,6 +117,7 @@ Workflow<std::string> catches(WorkflowContext& ctx, int n) {
   co_return out;
 }
 
+// W9: also where its children are started.
 TEST(ExploredFeatures, FailuresOfStepsBodiesAndChildren) {
   CrashExplorer explorer(workflow("catches", catches), 5);
   explorer.worker(tasks().add(fails_inside_workflow)).repeatable("throws");

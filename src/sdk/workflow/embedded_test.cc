@@ -180,7 +180,7 @@ TEST_F(EmbeddedRuns, SignalsQueriesUpdatesAndState) {
   EXPECT_EQ(run.state<std::string>().value(), "waiting");
   EXPECT_TRUE(run.signal("approve", Approval{"ann"}, "click-1").value());
   EXPECT_EQ(run.result().value(), "ann");
-  EXPECT_FALSE(run.signal("approve", Approval{"bob"}, "click-1").value()) << "W16: told before, answered";
+  EXPECT_FALSE(run.signal("approve", Approval{"bob"}, "click-1").value()) << "told before, answered";  // W16
   EXPECT_EQ(run.signal("approve", Approval{"bob"}, "click-2").error().code, ErrorCode::WorkflowAlreadyCompleted);
   EXPECT_EQ(run.state<std::string>().value(), "approved");
   EXPECT_EQ(run.query<int>("votes").error().code, ErrorCode::InvalidTransition);

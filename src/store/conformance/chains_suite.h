@@ -147,6 +147,22 @@ TEST_P(Chains, OnlyTheLastRunOfAChainTellsItsParentAndWhoeverWaits) {
   }
 }
 
+// W20
+TEST_P(Chains, ARedrivenRunIsANewOneAndTheOldHistoryStays) {
+  const Execution held = owned("w");
+  run(advance_of(held, {event(EventKind::local_completed, 1, "1")}));
+  core::RunAdvance failing = advance_of(held, {event(EventKind::run_failed, 0, kError)});
+  failing.known = 2;
+  run(failing);
+  const std::vector<core::Event> before = history(held.id);
+  const ExecutionId successor = fresh<ExecutionId>();
+  EXPECT_TRUE(run(core::ExecutionRedrive{core::kDefaultTenant, held.id, successor}).created);
+  EXPECT_EQ(kinds(successor), std::vector{EventKind::run_started});
+  EXPECT_EQ(claim_run(lane_).id, successor);
+  EXPECT_EQ(history(held.id), before);
+  EXPECT_EQ(row(held.id).status, Status::failed);
+}
+
 TEST_P(Chains, TheTimeoutOfAWorkflowRunsOnOverItsChain) {
   for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
     const std::string id = kind == EventKind::run_failed ? "retried" : "continued";

@@ -105,6 +105,7 @@ TEST_P(Runs, AStepThatCouldNotBeAskedForIsRecordedWithItsFailure) {
   EXPECT_TRUE(claim(10).empty());
 }
 
+// W3: an answer that was lost. W19: of two owners one is stale.
 TEST_P(Runs, AnAdvanceIsFencedByVersionAndLength) {
   const Execution held = owned("w");
   const core::RunAdvance op = advance_of(held, {event(EventKind::local_completed, 1, "1")});
@@ -555,6 +556,7 @@ TEST_P(Runs, StateIsReadFromOutsideAndRetentionTakesEverything) {
     EXPECT_EQ(left.find(table), std::string::npos) << left;
 }
 
+// W11
 TEST_P(Runs, TooLongAHistoryIsRefusedButMayFail) {
   const Execution held = owned("w");
   std::vector<core::Event> many(9'999, event(EventKind::marker_recorded));

@@ -138,6 +138,7 @@ Workflow<int> tosses(WorkflowContext& ctx) {
 }
 const auto tosses_workflow = workflow("tosses", tosses);
 
+// W5
 TEST(CrashExplorer, CodeThatGoesAnotherWayIsToldWithTheStep) {
   CrashExplorer explorer(tosses_workflow);
   explorer.worker(WorkerOptions().add(heads).add(tails)).setup([](TestEngine&) { coin = 0; });
