@@ -67,6 +67,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   KeeperStats stats() const;
   // Set before use; from any thread.
   std::function<void(ClaimId, bool closed)> over;
+  std::function<bool(SessionId)> holds;  // is the session alive? Asked right before a body of ctx.run; unset: always
   std::function<void()> wake;
 
  private:
@@ -91,6 +92,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   static void collect(Owned& run);
   static void remember(Owned& run, const core::Event& event);
   void send_locals(const OwnedRef& run);
+  bool may_begin(const OwnedRef& run);
   void local_done(const OwnedRef& run, core::Event event);
   void take_local_result(Owned& run, Instant now);
   // After it.

@@ -184,7 +184,24 @@ void RunKeeper::send_locals(const OwnedRef& run) {
     run->locals_out += static_cast<int>(locals.size());
   }
   for (auto& local : locals)
-    executor_->call([self = shared_from_this(), run, body = std::move(local.body)] { self->local_done(run, body()); });
+    executor_->call([self = shared_from_this(), run, body = std::move(local.body)] {
+      if (self->may_begin(run)) self->local_done(run, body());
+    });
+}
+
+// A body may have waited for its thread until the run is somebody else's, who calls it too: then it is not begun here.
+bool RunKeeper::may_begin(const OwnedRef& run) {
+#if defined(SEMEL_MUTANT_BODY_WITHOUT_LEASE)
+  return run != nullptr;
+#endif
+  {
+    std::lock_guard lock(mutex_);
+    if (run->gone) return false;
+  }
+  if (!enter()) return false;
+  const bool held = !holds || holds(run->claimed.session);
+  leave();
+  return held;
 }
 
 void RunKeeper::local_done(const OwnedRef& run, core::Event event) {
