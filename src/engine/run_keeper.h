@@ -101,6 +101,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   void end_turn(const OwnedRef& run);
   bool has_more(const Owned& run) const;  // mutex held
   bool settle_starts(const OwnedRef& run);
+  void name_cancelled(Owned& run);
   Result<void> make_start(Owned& run, PendingEntry& pending, const LaneRef& lane);
   static bool refuse_start(Owned& run, PendingEntry& pending, const Error& error);
   void make_lane(const OwnedRef& run, const std::string& queue);

@@ -153,9 +153,7 @@ void RunKeeper::learn(Owned& run, std::optional<core::MailKey> mail, core::Event
 void RunKeeper::collect(Owned& run) {
   for (auto& command : run.code->take_commands()) {
     core::Event& event = command.event;
-    if (cancels_something(event.kind)) {
-      const auto it = run.started.find(event.command);
-      if (it == run.started.end()) continue;  // never happens: a cancel follows its start
+    if (const auto it = run.started.find(event.command); cancels_something(event.kind) && it != run.started.end()) {
       event.execution = it->second.execution;
       event.at = it->second.at;
     }
@@ -296,8 +294,21 @@ bool RunKeeper::settle_starts(const OwnedRef& run) {
   for (auto& pending : run->entries)
     if (!settle(pending)) return make_lane(run, pending.request->queue), false;
   if (run->close && !settle(*run->close)) return make_lane(run, run->close->request->queue), false;
-  if (refused) again(run);
-  return !refused;
+  if (refused) return again(run), false;
+  name_cancelled(*run);
+  return true;
+}
+
+// What is cancelled in the turn that asked for it has its id only now. A start that was refused has none: then a new
+// id says the same, that there is nothing to stop.
+void RunKeeper::name_cancelled(Owned& run) {
+  for (auto& pending : run.entries) {
+    core::Event& event = pending.entry.event;
+    if (pending.entry.mail || event.execution || event.kind == EventKind::timer_cancelled) continue;
+    if (!cancels_something(event.kind)) continue;
+    const auto it = run.started.find(event.command);
+    event.execution = it != run.started.end() ? it->second.execution : env_.next_id<ExecutionId>();
+  }
 }
 
 Result<void> RunKeeper::make_start(Owned& run, PendingEntry& pending, const LaneRef& lane) {
