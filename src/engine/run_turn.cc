@@ -257,6 +257,7 @@ void RunKeeper::end_turn(const OwnedRef& run) {
   bool more = false, tell = false, draining = false;
   {
     std::lock_guard lock(mutex_);
+    if (run->gone) return;
     more = has_more(*run);
     const bool idle = run->locals_out == 0;
     tell = idle && !run->suspended;  // the store does not know yet that it waits
@@ -357,6 +358,7 @@ void RunKeeper::record(const OwnedRef& run) {
   if (run->close && run->close->entry.event.kind == EventKind::run_parked) advance.park_for = park_for(*run);
   {
     std::lock_guard lock(mutex_);
+    if (run->gone) return;  // results of ctx.run that came since were dropped: it does not wait
     run->asked_to_wait = !run->close && !run->handed && run->locals_out == 0 && run->local_results.empty();
     ++stats_.advances;
   }
