@@ -69,6 +69,10 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
     const auto* maker = workflows_->find(run->row().name);
     if (maker == nullptr) return give_up(run, options_.no_handler_delay, true), false;
     if (auto loaded = load(*run, turn); !loaded) return try_turn_again(run, std::move(turn), read_mail), false;
+    if (run->known == 0) {  // it ended since the claim, and nothing of it was kept
+      for (auto& query : turn.queries) query.done(make_error(ErrorCode::ExecutionNotFound, "the run is gone"));
+      return forget(run, true), false;
+    }
     run->code = (*maker)(run->claimed.view);
   }
   if (read_mail) {
