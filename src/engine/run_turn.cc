@@ -226,6 +226,10 @@ void RunKeeper::take_local_result(Owned& run, Instant now) {
   }
   run.handed = run.code->stamp(*std::move(result), now);
   run.entries.push_back({{std::nullopt, *run.handed, std::nullopt}, std::nullopt});
+#if defined(SEMEL_MUTANT_LOCAL_BEFORE_DURABLE)
+  run.code->hand_over(*std::exchange(run.handed, std::nullopt));
+  collect(run);
+#endif
 }
 
 // ---- after: what the code did goes to the store ---------------------------------------------------------------------
