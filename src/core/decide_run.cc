@@ -14,6 +14,14 @@ bool parks(const RunAdvance& op) {
   return !op.entries.empty() && !op.entries.back().mail && op.entries.back().event.kind == EventKind::run_parked;
 }
 
+bool owns(const Execution& e, std::int32_t version) {
+#if defined(SEMEL_MUTANT_ADVANCE_WITHOUT_VERSION)
+  return is_claimed(e) && version > 0;
+#else
+  return is_claimed(e) && e.version == version;
+#endif
+}
+
 // Does the decision depend on what lies in the mailbox?
 bool reads_mail(const RunAdvance& op) {
   return op.waits || closes(op) ||
@@ -79,7 +87,7 @@ std::optional<Answer> refuse(const RunAdvance& op, RowCache& rows, Instant now) 
   const bool over = same && !is_claimed(*e) && e->version == op.version + 1;
   const bool closed = closes(op) && is_terminal(e->status) && !from_outside;
   const bool parked = parks(op) && !is_terminal(e->status) && e->error == op.entries.back().event.data;
-  if (!is_claimed(*e) || e->version != op.version) {
+  if (!owns(*e, op.version)) {
     if (over && (closed || parked)) return AdvanceAnswer{e->status, run->events, false, true};
     return stale(rows, *e, op.version, now);
   }
@@ -243,7 +251,7 @@ void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs&
   if (reads_mail(op) && !rows.mail_known.contains(op.execution)) needs.mail.push_back(op.execution);
   if (!want(rows.executions, op.execution, needs.executions)) return;
   const Execution* e = rows.executions.find(op.execution);
-  if (!e || e->kind != Kind::workflow || !is_claimed(*e) || e->version != op.version) return;
+  if (!e || e->kind != Kind::workflow || !owns(*e, op.version)) return;
   for (const auto& entry : op.entries) {
     if (entry.start && is_closing(entry.event.kind)) gather_next(*entry.start, rows, needs);
     else if (entry.start) gather_part(*entry.start, rows, now, needs);
@@ -260,8 +268,10 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   if (auto refused = refuse(op, rows, now)) return *refused;
   const std::int64_t unread = reads_mail(op) ? unread_after(op, rows) : 0;
   const Run& header = *rows.runs.find(op.execution);
+#if !defined(SEMEL_MUTANT_CLOSE_IGNORES_MAIL)
   if (closes(op) && unread > 0)
     return AdvanceAnswer{rows.executions.find(op.execution)->status, header.events, true, false};
+#endif
   Append append;
   for (const auto& entry : op.entries) add_event(append, take_event(rows, entry));
   append_history(rows, op.execution, std::move(append), now);

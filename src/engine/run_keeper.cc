@@ -223,7 +223,10 @@ KeeperStats RunKeeper::stats() const {
 
 // ---- waiting, given up, gone ----------------------------------------------------------------------------------------
 
-void RunKeeper::rest(const OwnedRef& run) { run->place = waiting_.insert(waiting_.end(), run); }
+// Nobody waits here who was lost while his turn was on its way.
+void RunKeeper::rest(const OwnedRef& run) {
+  if (!run->gone) run->place = waiting_.insert(waiting_.end(), run);
+}
 
 void RunKeeper::unrest(Owned& run) {
   if (!run.place) return;

@@ -67,6 +67,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   KeeperStats stats() const;
   // Set before use; from any thread.
   std::function<void(ClaimId, bool closed)> over;
+  std::function<bool(SessionId)> holds;  // is the session alive? Asked right before a body of ctx.run; unset: always
   std::function<void()> wake;
 
  private:
@@ -91,6 +92,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   static void collect(Owned& run);
   static void remember(Owned& run, const core::Event& event);
   void send_locals(const OwnedRef& run);
+  bool may_begin(const OwnedRef& run);
   void local_done(const OwnedRef& run, core::Event event);
   void take_local_result(Owned& run, Instant now);
   // After it.
@@ -99,6 +101,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   void end_turn(const OwnedRef& run);
   bool has_more(const Owned& run) const;  // mutex held
   bool settle_starts(const OwnedRef& run);
+  void name_cancelled(Owned& run);
   Result<void> make_start(Owned& run, PendingEntry& pending, const LaneRef& lane);
   void retry_after_failure(Owned& run);
   void tell_updated(const Owned& run);

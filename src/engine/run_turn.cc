@@ -71,6 +71,10 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
     const auto* maker = workflows_->find(run->row().name);
     if (maker == nullptr) return give_up(run, options_.no_handler_delay, true), false;
     if (auto loaded = load(*run, turn); !loaded) return try_turn_again(run, std::move(turn), read_mail), false;
+    if (run->known == 0) {  // it ended since the claim, and nothing of it was kept
+      for (auto& query : turn.queries) query.done(make_error(ErrorCode::ExecutionNotFound, "the run is gone"));
+      return forget(run, true), false;
+    }
     run->code = (*maker)(run->claimed.view);
   }
   if (read_mail) {
@@ -157,9 +161,7 @@ void RunKeeper::learn(Owned& run, std::optional<core::MailKey> mail, core::Event
 void RunKeeper::collect(Owned& run) {
   for (auto& command : run.code->take_commands()) {
     core::Event& event = command.event;
-    if (cancels_something(event.kind)) {
-      const auto it = run.started.find(event.command);
-      if (it == run.started.end()) continue;  // never happens: a cancel follows its start
+    if (const auto it = run.started.find(event.command); cancels_something(event.kind) && it != run.started.end()) {
       event.execution = it->second.execution;
       event.at = it->second.at;
     }
@@ -188,7 +190,24 @@ void RunKeeper::send_locals(const OwnedRef& run) {
     run->locals_out += static_cast<int>(locals.size());
   }
   for (auto& local : locals)
-    executor_->call([self = shared_from_this(), run, body = std::move(local.body)] { self->local_done(run, body()); });
+    executor_->call([self = shared_from_this(), run, body = std::move(local.body)] {
+      if (self->may_begin(run)) self->local_done(run, body());
+    });
+}
+
+// A body may have waited for its thread until the run is somebody else's, who calls it too: then it is not begun here.
+bool RunKeeper::may_begin(const OwnedRef& run) {
+#if defined(SEMEL_MUTANT_BODY_WITHOUT_LEASE)
+  return run != nullptr;
+#endif
+  {
+    std::lock_guard lock(mutex_);
+    if (run->gone) return false;
+  }
+  if (!enter()) return false;
+  const bool held = !holds || holds(run->claimed.session);
+  leave();
+  return held;
 }
 
 void RunKeeper::local_done(const OwnedRef& run, core::Event event) {
@@ -211,6 +230,10 @@ void RunKeeper::take_local_result(Owned& run, Instant now) {
   }
   run.handed = run.code->stamp(*std::move(result), now);
   run.entries.push_back({{std::nullopt, *run.handed, std::nullopt}, std::nullopt});
+#if defined(SEMEL_MUTANT_LOCAL_BEFORE_DURABLE)
+  run.code->hand_over(*std::exchange(run.handed, std::nullopt));
+  collect(run);
+#endif
 }
 
 // ---- after: what the code did goes to the store ---------------------------------------------------------------------
@@ -246,6 +269,7 @@ void RunKeeper::end_turn(const OwnedRef& run) {
   bool more = false, tell = false, draining = false;
   {
     std::lock_guard lock(mutex_);
+    if (run->gone) return;
     more = has_more(*run);
     const bool idle = run->locals_out == 0;
     tell = idle && !run->suspended;  // the store does not know yet that it waits
@@ -284,8 +308,21 @@ bool RunKeeper::settle_starts(const OwnedRef& run) {
     if (!settle(pending)) return make_lane(run, pending.request->queue), false;
   if (run->close) retry_after_failure(*run);
   if (run->close && !settle(*run->close)) return make_lane(run, run->close->request->queue), false;
-  if (refused) again(run);
-  return !refused;
+  if (refused) return again(run), false;
+  name_cancelled(*run);
+  return true;
+}
+
+// What is cancelled in the turn that asked for it has its id only now. A start that was refused has none: then a new
+// id says the same, that there is nothing to stop.
+void RunKeeper::name_cancelled(Owned& run) {
+  for (auto& pending : run.entries) {
+    core::Event& event = pending.entry.event;
+    if (pending.entry.mail || event.execution || event.kind == EventKind::timer_cancelled) continue;
+    if (!cancels_something(event.kind)) continue;
+    const auto it = run.started.find(event.command);
+    event.execution = it != run.started.end() ? it->second.execution : env_.next_id<ExecutionId>();
+  }
 }
 
 Result<void> RunKeeper::make_start(Owned& run, PendingEntry& pending, const LaneRef& lane) {
@@ -361,6 +398,7 @@ void RunKeeper::record(const OwnedRef& run) {
   if (last == EventKind::run_continued) advance.carried = run->carried;
   {
     std::lock_guard lock(mutex_);
+    if (run->gone) return;  // results of ctx.run that came since were dropped: it does not wait
     run->asked_to_wait = !run->close && !run->handed && run->locals_out == 0 && run->local_results.empty();
     ++stats_.advances;
   }

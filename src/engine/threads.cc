@@ -365,6 +365,7 @@ std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> 
   if (pool->keeper) {
     pool->keeper->wake = worker->wake;
     pool->keeper->over = [worker](ClaimId claim, bool closed) { worker->run_over(claim, closed); };
+    pool->keeper->holds = [worker](SessionId session) { return worker->holds(session); };
   }
   pool->pool.run_for(*worker);
   for (WorkerList* list : {&impl_->noted, &impl_->stepped, &impl_->polled, &impl_->beating}) list->add(worker);

@@ -97,6 +97,8 @@ class Worker {
   // Work is about to be enqueued into these lanes: an idle worker claims it in the same transaction. Nothing where
   // other work waits: then everybody's turn comes by `step`.
   std::vector<Rider> ride(const FreshLanes& lanes, Instant now);
+  // Does the session still hold its runs, by the store's clock? One that has expired is given up here and now.
+  bool holds(SessionId session);
   // A run of that claim is owned no more. `closed`: the store said so, else the claim's record must stay.
   void run_over(ClaimId claim, bool closed);
 

@@ -73,6 +73,20 @@ bool Worker::begin(Run& run, Instant now) {
   return false;
 }
 
+bool Worker::holds(SessionId session) {
+  const Instant now = store_now();
+  Todo todo;
+  {
+    std::lock_guard lock(mutex_);
+    if (session != session_ || session_state_ != SessionState::open) return false;
+    if (now < session_expires_) return true;
+    lose_session(todo);
+  }
+  carry_out(std::move(todo));
+  poke();
+  return false;
+}
+
 void Worker::finish(RunRef run, HandlerOutcome outcome) {
   if (outcome.kind == HandlerOutcome::Kind::succeeded && outcome.result) {
     if (auto ok = core::validate_payload_size("result", outcome.result->size()); !ok)

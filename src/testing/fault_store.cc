@@ -77,8 +77,11 @@ store::Applied FaultStore::apply(store::Batch& batch) {
       if (fault == Fault::lost_wakes) {
         wakes = {};
       } else {
-        wakes.lanes.insert(wakes.lanes.end(), wakes.lanes.begin(), wakes.lanes.end());
-        wakes.ended.insert(wakes.ended.end(), wakes.ended.begin(), wakes.ended.end());
+        const auto twice = [](auto& hints) {
+          const auto once = hints;
+          hints.insert(hints.end(), once.begin(), once.end());
+        };
+        twice(wakes.lanes), twice(wakes.runs), twice(wakes.ended), twice(wakes.mailed);
       }
       return applied;
     }

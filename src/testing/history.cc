@@ -7,7 +7,7 @@
 namespace semel::testing {
 namespace {
 
-constexpr std::size_t kKeptLines = 400;
+constexpr std::size_t kKeptLines = 2000;
 
 std::string at_text(ExecutionId id, std::int32_t version) { return id.to_string() + " v" + std::to_string(version); }
 
@@ -96,12 +96,19 @@ void History::claim_won(ExecutionId execution, std::int32_t version, const std::
   if (!fresh) violation("H2: " + at_text(execution, version) + " was won by " + it->second + " and by " + who);
 }
 
+// Asked again under its id, a claim answers what it won before.
+void History::committed_claims(ClaimId claim, const std::vector<core::ClaimedTask>& tasks, Instant now) {
+  auto& won = won_[claim];
+  for (const auto& [row, payload] : tasks)
+    if (won.emplace(row.id, row.version).second) committed_claim(row, now);
+}
+
 void History::committed_claim(const core::Execution& row, Instant now) {
   auto& newest = newest_claim_[row.id];
   if (row.version <= newest)
     violation("H2: " + at_text(row.id, row.version) + " was claimed after version " + std::to_string(newest));
   newest = std::max(newest, row.version);
-  claimed_at_[row.lane].push_back(now);
+  if (row.kind == Kind::task) claimed_at_[row.lane].push_back(now);  // the limits of a queue are about tasks
 }
 
 void History::committed_end(ExecutionId execution, std::int32_t version, const core::Answer& answer) {
@@ -114,9 +121,9 @@ void History::committed_end(ExecutionId execution, std::int32_t version, const c
     violation("H3: " + at_text(execution, version) + " was ended twice");
 }
 
-void History::committed(const store::Batch& batch) {
+bool History::committed(const store::Batch& batch) {
   // Looked up again after an unknown commit. A batch that wrote nothing left no mark: it is simply run again.
-  if (batches_.count(batch.id) != 0) return;
+  if (batches_.count(batch.id) != 0) return false;
   if (batch.rows_written > 0) batches_.insert(batch.id);
   for (std::size_t i = 0; i < batch.operations.size() && i < batch.answers.size(); ++i) {
     const auto& operation = *batch.operations[i];
@@ -126,7 +133,7 @@ void History::committed(const store::Batch& batch) {
       if (made != nullptr && made->created) key_target_[*enqueue->idempotency_key] = made->execution;
     }
     if (const auto* claim = std::get_if<core::ClaimAnswer>(&answer))
-      for (const auto& task : claim->tasks) committed_claim(task.execution, batch.now);
+      committed_claims(std::get<core::TaskClaim>(operation).id, claim->tasks, batch.now);
     if (const auto* deliver = std::get_if<core::DeliverAnswer>(&answer))
       if (deliver->outcome == core::DeliveryOutcome::claimed) committed_claim(deliver->task.execution, batch.now);
     if (const auto* end = std::get_if<core::TaskComplete>(&operation))
@@ -135,6 +142,7 @@ void History::committed(const store::Batch& batch) {
     if (const auto* end = std::get_if<core::TaskRelease>(&operation))
       committed_end(end->execution, end->version, answer);
   }
+  return true;
 }
 
 // ---- the store ------------------------------------------------------------------------------------------------------
@@ -162,20 +170,21 @@ void History::check_terminal(const core::Execution& row) {
 }
 
 void History::check_store(store::Store& store, const Limits& limits, Instant now) {
-  std::map<std::string, int> live_of_identity;
+  std::map<std::pair<Kind, std::string>, int> live_of_identity;
   std::map<std::string, int> running_of_queue;
   std::map<std::pair<std::string, std::string>, int> running_of_key;
   for (const auto& view : all_rows(store)) {
     const auto& row = view.execution;
     check_terminal(row);
-    if (row.identity && !is_terminal(row.status) && ++live_of_identity[*row.identity] > 1)
+    if (row.identity && !is_terminal(row.status) && ++live_of_identity[{row.kind, *row.identity}] > 1)
       violation("H8: id '" + *row.identity + "' has two live executions");
-    if (row.status == Status::claimed || row.status == Status::running) {
+    if (row.kind == Kind::task && (row.status == Status::claimed || row.status == Status::running)) {
       ++running_of_queue[view.queue];
       if (row.concurrency_key) ++running_of_key[{view.queue, *row.concurrency_key}];
     }
-    // The key belongs to the newest execution made with it.
-    if (row.idempotency_key && row.status == Status::succeeded && key_target_[*row.idempotency_key] == row.id) {
+    // The key belongs to the newest execution made with it; that of a run that goes on follows it.
+    if (row.idempotency_key && !row.next && row.status == Status::succeeded &&
+        key_target_[*row.idempotency_key] == row.id) {
       const auto key = *store.key_get(core::kDefaultTenant, *row.idempotency_key);
       const Instant until = add_saturated(*row.completed_at, std::chrono::seconds(row.idempotency_key_ttl_seconds));
       if (now < until && !key) violation("H12: key '" + *row.idempotency_key + "' is gone before its time");

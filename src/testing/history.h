@@ -49,8 +49,9 @@ class History {
   // Somebody learned that it holds (execution, version). H2.
   void claim_won(ExecutionId execution, std::int32_t version, const std::string& who);
 
-  // Every committed batch, as the store decided it and in that order. H2, H3, H4, and H10 for rates.
-  void committed(const store::Batch& batch);
+  // Every committed batch, as the store decided it and in that order. H2, H3, H4, and H10 for rates. False: it was told
+  // before, and is only looked up again.
+  bool committed(const store::Batch& batch);
 
   // ---- checks on the store as it is now ----
   struct Limits {
@@ -67,6 +68,7 @@ class History {
     ExecutionId execution;
     std::uint64_t at = 0;
   };
+  void committed_claims(ClaimId claim, const std::vector<core::ClaimedTask>& tasks, Instant now);
   void committed_claim(const core::Execution& row, Instant now);
   void committed_end(ExecutionId execution, std::int32_t version, const core::Answer& answer);
   void check_rates(store::Store& store, const Limits& limits);
@@ -84,6 +86,7 @@ class History {
   std::map<std::string, Acked> newest_ack_;     // identity -> last execution acknowledged as created
   std::map<std::pair<ExecutionId, std::int32_t>, std::string> claims_;
   std::map<ExecutionId, std::int32_t> newest_claim_;  // committed
+  std::map<ClaimId, std::set<std::pair<ExecutionId, std::int32_t>>> won_;
   std::set<BatchId> batches_;
   std::map<std::string, ExecutionId> key_target_;  // idempotency key -> newest execution made with it
   std::set<std::pair<ExecutionId, std::int32_t>> accepted_ends_;

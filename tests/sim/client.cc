@@ -4,26 +4,6 @@
 
 namespace semel::sim {
 
-// ---- bookkeeping ----------------------------------------------------------------------------------------------------
-
-std::uint64_t Client::open(SimNode& node, const char* what) {
-  const std::uint64_t call = next_call_++;
-  open_[call] = node.index();
-  world_.history.line(world_.clock.now(), node.index(), std::string("call ") + what + " #" + std::to_string(call));
-  return call;
-}
-
-bool Client::close(std::uint64_t call) {
-  ++answered_;
-  return open_.erase(call) != 0;
-}
-
-void Client::node_died(int index) {
-  const auto before = open_.size();
-  std::erase_if(open_, [index](const auto& entry) { return entry.second == index; });
-  if (open_.size() != before) world_.goals.hit("call left unanswered", before - open_.size());
-}
-
 std::optional<ExecutionId> Client::some_execution() {
   if (seen_.empty()) return std::nullopt;
   return seen_[world_.random.below(seen_.size())];
@@ -108,14 +88,14 @@ void Client::enqueue(SimNode& node) {
   auto request = random_request();
   const std::string id = request.task_id.value_or("");
   const auto history_call = world_.history.enqueue_called(noted(request));
-  const auto call = open(node, ("enqueue " + id).c_str());
+  const auto call = calls_.open(node, "enqueue " + id);
   node.engine().enqueue(std::move(request), [this, call, history_call, id](Result<engine::EnqueueOutcome> outcome) {
     world_.history.line(
         world_.clock.now(), -1,
         "answer #" + std::to_string(call) +
             (outcome ? " " + outcome->execution_id.to_string() + (outcome->created ? " created" : " existing")
                      : " " + std::string(error_info(outcome.error().code).name)));
-    if (close(call)) enqueue_done(history_call, id, outcome);
+    if (calls_.close(call)) enqueue_done(history_call, id, outcome);
   });
 }
 
@@ -129,10 +109,10 @@ void Client::enqueue_batch(SimNode& node) {
     ids.push_back(requests.back().task_id.value_or(""));
     calls.push_back(world_.history.enqueue_called(noted(requests.back())));
   }
-  const auto call = open(node, "enqueue_batch");
+  const auto call = calls_.open(node, "enqueue_batch");
   node.engine().enqueue_batch(std::move(requests),
                               [this, call, calls, ids](Result<std::vector<Result<engine::EnqueueOutcome>>> all) {
-                                if (!close(call) || !all) return;
+                                if (!calls_.close(call) || !all) return;
                                 world_.goals.hit("batch enqueued");
                                 for (std::size_t i = 0; i < all->size(); ++i) enqueue_done(calls[i], ids[i], (*all)[i]);
                               });
@@ -142,16 +122,16 @@ void Client::group(SimNode& node) {
   engine::GroupRequest request;
   request.total = 2;
   request.completion.name = "finale";
-  const auto call = open(node, "group");
+  const auto call = calls_.open(node, "group");
   ++world_.history.operations;
   node.engine().group_create(request, [this, call, &node](Result<engine::GroupOutcome> group) {
-    if (!close(call) || !group) return;
+    if (!calls_.close(call) || !group) return;
     for (int i = 0; i < 2; ++i) {
       engine::EnqueueRequest member;
       member.name = "work";
       member.group = group->id;
-      const auto member_call = open(node, "enqueue member");
-      node.engine().enqueue(member, [this, member_call](Result<engine::EnqueueOutcome>) { close(member_call); });
+      const auto member_call = calls_.open(node, "enqueue member");
+      node.engine().enqueue(member, [this, member_call](Result<engine::EnqueueOutcome>) { calls_.close(member_call); });
     }
   });
 }
@@ -164,10 +144,10 @@ void Client::claim(SimNode& node) {
   request.max = 1 + static_cast<int>(world_.random.below(4));
   request.lease = Duration{1'000'000 + static_cast<std::int64_t>(world_.random.below(3'000'000))};
   if (world_.random.below(2) == 0) request.wait = Duration{1'000'000};
-  const auto call = open(node, "claim");
+  const auto call = calls_.open(node, "claim");
   ++world_.history.operations;
   node.engine().claim(request, [this, call](Result<std::vector<store::ExecutionView>> views) {
-    if (!close(call) || !views) return;
+    if (!calls_.close(call) || !views) return;
     for (const auto& view : *views) {
       const auto& row = view.execution;
       world_.history.line(world_.clock.now(), -1, "claimed " + row.id.to_string() + " v" + std::to_string(row.version));
@@ -183,10 +163,10 @@ void Client::deliver(SimNode& node) {
   request.job_id = "id-" + std::to_string(world_.random.below(25));
   request.worker = "broker";
   request.lease = Duration{2'000'000};
-  const auto call = open(node, "deliver");
+  const auto call = calls_.open(node, "deliver");
   ++world_.history.operations;
   node.engine().deliver(request, [this, call](Result<engine::DeliverOutcome> outcome) {
-    if (!close(call) || !outcome) return;
+    if (!calls_.close(call) || !outcome) return;
     world_.goals.hit("delivery " + std::string(engine::to_string(outcome->outcome)));
     if (outcome->outcome != core::DeliveryOutcome::claimed) return;
     const auto& row = outcome->execution.execution;
@@ -206,10 +186,10 @@ void Client::use_held(SimNode& node) {
   const Held held = held_[index];
   // Often it is forgotten afterwards; sometimes it comes back as a repeat or a zombie.
   if (world_.random.below(4) != 0) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(index));
-  const auto call = open(node, "end");
+  const auto call = calls_.open(node, "end");
   ++world_.history.operations;
   const auto done = [this, call](Result<core::EndAnswer> answer) {
-    if (close(call)) end_done(answer);
+    if (calls_.close(call)) end_done(answer);
   };
   switch (world_.random.below(5)) {
     case 0:
@@ -227,7 +207,7 @@ void Client::use_held(SimNode& node) {
     default:
       return node.engine().heartbeat({held.execution, held.version, Duration{2'000'000}, "{\"p\":1}"},
                                      [this, call](Result<core::HeartbeatAnswer> answer) {
-                                       if (close(call) && !answer && answer.error().code == ErrorCode::LeaseLost)
+                                       if (calls_.close(call) && !answer && answer.error().code == ErrorCode::LeaseLost)
                                          world_.goals.hit("stale version refused");
                                      });
   }
@@ -239,23 +219,23 @@ void Client::operate(SimNode& node) {
   const auto execution = some_execution();
   if (!execution) return;
   ++world_.history.operations;
-  const auto call = open(node, "operate");
+  const auto call = calls_.open(node, "operate");
   switch (world_.random.below(3)) {
     case 0:
       return node.engine().cancel("default", *execution, [this, call](Result<core::CancelAnswer> answer) {
-        if (!close(call) || !answer) return;
+        if (!calls_.close(call) || !answer) return;
         if (answer->requested) world_.goals.hit("cancel requested while claimed");
         else if (answer->status == Status::cancelled) world_.goals.hit("cancelled while queued");
       });
     case 1:
       return node.engine().redrive("default", *execution, [this, call](Result<core::RedriveAnswer> answer) {
-        if (!close(call) || !answer) return;
+        if (!calls_.close(call) || !answer) return;
         if (answer->created) world_.goals.hit("redriven");
         seen_.push_back(answer->successor);
       });
     default:
       return node.engine().discard("default", *execution, [this, call](Result<core::DiscardAnswer> answer) {
-        if (close(call) && answer && answer->discarded) world_.goals.hit("discarded");
+        if (calls_.close(call) && answer && answer->discarded) world_.goals.hit("discarded");
       });
   }
 }
@@ -269,9 +249,9 @@ void Client::read(SimNode& node) {
   if (explained && explained->reason == engine::WaitReason::concurrency_key) world_.goals.hit("blocked behind a key");
   if (explained && explained->reason == engine::WaitReason::rate_limited) world_.goals.hit("rate limited");
   if (explained && !explained->duplicates.empty()) world_.goals.hit("duplicates counted in the ledger");
-  const auto call = open(node, "wait_result");
+  const auto call = calls_.open(node, "wait_result");
   node.engine().wait_result("default", *execution, world_.clock.now() + Duration{1'000'000},
-                            [this, call](Result<store::ExecutionView>) { close(call); });
+                            [this, call](Result<store::ExecutionView>) { calls_.close(call); });
 }
 
 void Client::act(SimNode& node) {

@@ -15,13 +15,14 @@ class Goals {
     for (const auto& [name, count] : other.counts_) counts_[name] += count;
   }
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
-  std::vector<std::string> missing() const;
+  std::vector<std::string> missing(const std::vector<std::string>& wanted) const;
 
  private:
   std::map<std::string, std::uint64_t> counts_;
 };
 
 // All of them; the test fails when one was never hit over all seeds.
-const std::vector<std::string>& wanted_goals();
+const std::vector<std::string>& wanted_goals();      // of worlds of tasks
+const std::vector<std::string>& wanted_run_goals();  // of worlds with workflows
 
 }  // namespace semel::sim

@@ -5,11 +5,14 @@
 namespace semel::sim {
 namespace {
 
-engine::WriterOptions writer_options(base::SeededRandom& random) {
+// Callers that are told soon of an unknown commit ask again in a batch of its own. Only the memory store answers a
+// claim that is asked again so from its record; the others take it for a new one.
+engine::WriterOptions writer_options(base::SeededRandom& random, bool patient) {
   engine::WriterOptions options;
   const std::size_t sizes[] = {1, 2, 7, 50, 1000};
   options.max_batch = sizes[random.below(5)];
-  options.unknown_patience = Duration{3'000'000};
+  const std::int64_t patience[] = {0, 100'000, 3'000'000};
+  options.unknown_patience = Duration{patience[patient ? 2 : random.below(3)]};
   return options;
 }
 
@@ -35,7 +38,7 @@ std::vector<RunRef> SimExecutor::take_unstarted() { return std::exchange(waiting
 
 HandlerOutcome SimExecutor::chosen_outcome(const engine::Run& run, bool calm) {
   const auto dice = world_.random.below(100);
-  if (calm || dice < 70) return HandlerOutcome::success("{\"by\":" + std::to_string(node_) + "}");
+  if (calm || dice < 70) return HandlerOutcome::success("\"node " + std::to_string(node_) + "\"");
   if (dice < 90) return HandlerOutcome::failure("Flaky", "attempt " + std::to_string(run.task.execution.attempt));
   if (dice < 95) return HandlerOutcome::failure("Broken", "for good", false);
   HandlerOutcome own = HandlerOutcome::failure("Later", "chose its own delay");
@@ -99,7 +102,9 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
       store_(world.store) {
   store_.slow = &slow_store_;
   if (world.random.below(2) == 0) store_.second = &second_store_;
-  const auto committed = [this](const store::Batch& batch) { world_.history.committed(batch); };
+  const auto committed = [this](const store::Batch& batch) {
+    if (world_.history.committed(batch) && world_.runs != nullptr) world_.runs->committed(batch, options_.index);
+  };
   second_store_.choose = [this](const store::Batch& batch) {
     return store_.choose ? store_.choose(batch) : testing::Fault::none;
   };
@@ -111,19 +116,12 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
     handlers_.add(name, [](engine::Run&) { return HandlerOutcome::success(); });
   handlers_.seal();
   node_ = std::make_unique<testing::EngineNode>(store_, local_clock_, world.monotonic, options.seed,
-                                                writer_options(world.random), clockwork_options());
-  for (int i = 0; i < options.workers; ++i) {
-    Pool pool;
-    pool.executor = std::make_unique<SimExecutor>(world_, options.index);
-    engine::WorkerOptions chosen;
-    chosen.name = "node-" + std::to_string(options.index);
-    chosen.slots = 1 + static_cast<int>(world.random.below(4));
-    chosen.max_unconfirmed = static_cast<int>(world.random.below(8));
-    chosen.lease = options.lease;
-    chosen.no_handler_delay = Duration{1'000'000};
-    pool.worker = std::make_unique<engine::Worker>(node_->engine, handlers_, *pool.executor, chosen);
-    pools_.push_back(std::move(pool));
-  }
+                                                writer_options(world.random, world.store.backend() != "memory"),
+                                                clockwork_options());
+  // A new version of a program comes to one node after the other: the first one knows every workflow.
+  if (world.runs != nullptr)
+    host_ = std::make_unique<RunHost>(world, options.index, options.index == 0 || world.random.below(2) == 0);
+  for (int i = 0; i < options.workers; ++i) add_pool();
   node_->ride = [this](const engine::FreshLanes& lanes) {
     for (auto& pool : pools_)
       if (auto riders = pool.worker->ride(lanes, world_.clock.now()); !riders.empty()) {
@@ -137,7 +135,36 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
   };
 }
 
+void SimNode::add_pool() {
+  Pool pool;
+  pool.executor = std::make_unique<SimExecutor>(world_, options_.index);
+  engine::WorkerOptions chosen;
+  chosen.name = "node-" + std::to_string(options_.index);
+  chosen.slots = 1 + static_cast<int>(world_.random.below(4));
+  chosen.max_unconfirmed = static_cast<int>(world_.random.below(8));
+  chosen.lease = options_.lease;
+  chosen.no_handler_delay = Duration{1'000'000};
+  if (host_) {
+    pool.run_executor = std::make_shared<SimRunExecutor>(world_);
+    pool.keeper = std::make_shared<engine::RunKeeper>(node_->engine, host_->table(), pool.run_executor,
+                                                      keeper_options(world_.random));
+  }
+  pool.worker = std::make_unique<engine::Worker>(node_->engine, handlers_, *pool.executor, chosen, pool.keeper.get());
+  if (pool.keeper) {
+    engine::Worker* worker = pool.worker.get();
+    pool.keeper->over = [worker](ClaimId claim, bool closed) { worker->run_over(claim, closed); };
+    pool.keeper->holds = [worker](SessionId session) { return worker->holds(session); };
+  }
+  pools_.push_back(std::move(pool));
+}
+
+// What was under way is gone with the process; code is dropped where it stands.
 SimNode::~SimNode() {
+  for (auto& pool : pools_) {
+    if (!pool.keeper) continue;
+    pool.keeper->close();
+    pool.run_executor->clear();
+  }
   node_->published = nullptr;
   node_->ride = nullptr;
 }
@@ -148,6 +175,13 @@ void SimNode::step_pool(Pool& pool, bool calm) {
   if (now >= pool.beat_at && (calm || world_.random.below(3) != 0)) pool.beat_at = pool.worker->heartbeat(now);
   if (now >= pool.poll_at && (calm || world_.random.below(3) != 0)) pool.poll_at = pool.worker->poll(now);
   pool.executor->progress(*pool.worker, calm);
+  if (pool.run_executor) pool.run_executor->progress(calm);
+}
+
+void SimNode::beat() {
+  const Instant now = world_.clock.now();
+  for (auto& pool : pools_) pool.beat_at = pool.worker->heartbeat(now);
+  for (std::size_t line = 0; line < node_->writer.lines(); ++line) node_->writer.step(now, line);
 }
 
 void SimNode::run_some(bool calm) {
@@ -193,12 +227,31 @@ bool SimNode::workers_stopped() const {
                      [](const Pool& pool) { return pool.stopping && pool.worker->drained(); });
 }
 
+std::string SimNode::state() const {
+  std::string text = "node " + std::to_string(options_.index) + ": " + std::to_string(node_->writer.stats().queued) +
+                     " operations queued";
+  for (const auto& pool : pools_) {
+    text += pool.stopping ? "; a pool that stops" : "; a pool";
+    text += pool.worker->quiet() ? "" : " with operations under way";
+    if (!pool.keeper) continue;
+    const auto runs = pool.keeper->stats();
+    text += " of " + std::to_string(runs.hot) + " runs, " + std::to_string(runs.waiting) +
+            " of them waiting, room for " + std::to_string(pool.keeper->room()) + ", " +
+            std::to_string(pool.run_executor->queued()) + " jobs";
+  }
+  return text;
+}
+
 void SimNode::collect_goals() {
   auto& goals = world_.goals;
   for (auto& pool : pools_) {
     const auto stats = pool.worker->stats();
     if (stats.no_handler > 0) goals.hit("no handler released", stats.no_handler);
     if (stats.released > 0) goals.hit("graceful release", stats.released);
+    if (!pool.keeper) continue;
+    const auto runs = pool.keeper->stats();
+    if (runs.evicted > 0) goals.hit("run evicted", runs.evicted);
+    if (runs.lost > 0) goals.hit("run lost with its session", runs.lost);
   }
   const auto writer = node_->writer.stats();
   if (writer.unknown_commits > 0) goals.hit("unknown commit looked up", writer.unknown_commits);

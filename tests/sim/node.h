@@ -1,6 +1,7 @@
 // One simulated process: an engine with workers over the shared store. It can stop at any point and start again empty.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "testing/fault_store.h"
 #include "testing/history.h"
 #include "tests/sim/goals.h"
+#include "tests/sim/run_host.h"
 
 namespace semel::sim {
 
@@ -25,6 +27,8 @@ struct Surroundings {
   base::SeededRandom& random;
   testing::History& history;
   Goals& goals;
+  RunChecks* runs = nullptr;             // null: a world without workflows
+  std::function<void(int)> meanwhile{};  // lets the others go on while a body of this node takes its time
 };
 
 struct NodeOptions {
@@ -69,6 +73,7 @@ class SimNode {
   void run_some(bool calm);
   void finish_everything();  // no faults: everything due now
   void stop_workers();       // graceful
+  void beat();               // what the threads beside a long body do
   bool workers_stopped() const;
 
   testing::FaultStore& faults() { return store_; }
@@ -76,6 +81,7 @@ class SimNode {
   engine::Engine& engine() { return node_->engine; }
   int index() const { return options_.index; }
   void collect_goals();
+  std::string state() const;  // for a world that does not come to its end
 
   Instant paused_until{};
   bool doomed = false;  // its store said fatal
@@ -83,11 +89,14 @@ class SimNode {
  private:
   struct Pool {
     std::unique_ptr<SimExecutor> executor;
+    std::shared_ptr<SimRunExecutor> run_executor;  // both null without workflows
+    std::shared_ptr<engine::RunKeeper> keeper;
     std::unique_ptr<engine::Worker> worker;
     Instant beat_at{};
     Instant poll_at{};
     bool stopping = false;
   };
+  void add_pool();
   void step_pool(Pool& pool, bool calm);
 
   Surroundings& world_;
@@ -97,6 +106,7 @@ class SimNode {
   testing::FaultStore slow_store_;
   testing::FaultStore store_;
   engine::HandlerTable handlers_;
+  std::unique_ptr<RunHost> host_;  // null without workflows
   std::unique_ptr<testing::EngineNode> node_;
   std::vector<Pool> pools_;
   Instant clockwork_at_{};

@@ -17,12 +17,20 @@ std::unique_ptr<store::Store> memory_store(base::Clock& clock) {
   return std::make_unique<store::memory::MemoryStore>(clock);
 }
 
-World::World(std::uint64_t seed, const StoreFactory& factory)
+World::World(std::uint64_t seed, const StoreFactory& factory, Traffic traffic)
     : seed_(seed),
+      traffic_(traffic),
       random_(seed * 0x9e3779b97f4a7c15ull + 1),
       store_(factory(clock_)),
+      runs_(*store_, history_, goals_),
       around_{*store_, clock_, monotonic_, random_, history_, goals_},
-      client_(around_) {
+      calls_(around_),
+      client_(around_, calls_),
+      run_client_(around_, calls_) {
+  if (traffic == Traffic::workflows) {
+    around_.runs = &runs_;
+    around_.meanwhile = [this](int node) { meanwhile(node); };
+  }
   choose_faults();
   base::set_failpoint_hook([this](std::string_view name) { on_failpoint(name); });
   places_.resize(1 + below(3));
@@ -91,8 +99,9 @@ void World::crash(int index, std::string_view where) {
   auto& place = places_[static_cast<std::size_t>(index)];
   history_.line(clock_.now(), index, "crash at " + std::string(where));
   place.node->collect_goals();
+  runs_.node_crashed(index);
   place.node.reset();
-  client_.node_died(index);
+  calls_.node_died(index);
   place.restart_at = add_saturated(clock_.now(), Duration{static_cast<std::int64_t>(below(3'000'000))});
   goals_.hit("node crashed");
   if (where.starts_with("writer.") || where.starts_with("worker.") || where.starts_with("clockwork."))
@@ -187,6 +196,25 @@ void World::tick(bool calm) {
   advance(calm);
 }
 
+// A body of ctx.run takes its time: the other nodes go on, its own keeps its session if it can.
+void World::meanwhile(int node) {
+  if (calm_ || in_body_) return;
+  in_body_ = true;
+  const auto current = current_;
+  for (auto rounds = 1 + below(40); rounds > 0; --rounds) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      auto& place = places_[i];
+      current_ = i;
+      if (!place.node || place.node->paused_until > clock_.now()) continue;
+      if (static_cast<int>(i) != node) guard(static_cast<int>(i), [](SimNode& other) { other.run_some(false); });
+      else if (below(10) == 0) calm_ = true, place.node->beat(), calm_ = false;
+    }
+    advance(false);
+  }
+  current_ = current;
+  in_body_ = false;
+}
+
 // ---- a run ----------------------------------------------------------------------------------------------------------
 
 void World::heal() {
@@ -201,7 +229,7 @@ void World::heal() {
 
 std::vector<store::ExecutionView> World::live_rows() {
   store::ExecutionFilter live;
-  live.statuses = {Status::queued, Status::claimed, Status::running};
+  live.statuses = {Status::queued, Status::claimed, Status::running, Status::suspended};
   live.limit = 5;
   return *store_->execution_list(live);
 }
@@ -213,14 +241,26 @@ void World::quiet_down() {
   while (clock_.now() < deadline) {
     tick(true);
     if (SimNode* node = some_node()) client_.cancel_leftovers(*node);
-    if (live_rows().empty() && client_.unanswered() == 0) return;
+    if (live_rows().empty() && calls_.unanswered() == 0) return;
   }
   const auto rows = live_rows();
   for (const auto& view : rows)
     history_.violation("liveness: execution " + view.execution.id.to_string() + " (" + view.execution.name + " in " +
                        view.queue + ") is still " + std::string(to_string(view.execution.status)));
-  if (client_.unanswered() > 0)
-    history_.violation("liveness: " + std::to_string(client_.unanswered()) + " calls were never answered");
+  for (const auto& place : places_)
+    if (place.node && !rows.empty()) history_.violation("liveness: " + place.node->state());
+  if (calls_.unanswered() > 0)
+    history_.violation("liveness: " + std::to_string(calls_.unanswered()) + " calls were never answered");
+}
+
+void World::act(SimNode& node) {
+  if (traffic_ == Traffic::workflows && below(10) < 7) run_client_.act(node);
+  else client_.act(node);
+}
+
+void World::check_now() {
+  history_.check_store(*store_, limits_, clock_.now());
+  if (traffic_ == Traffic::workflows) runs_.check_ended();
 }
 
 Report World::run() {
@@ -232,14 +272,15 @@ Report World::run() {
     for (auto calls = below(3); calls > 0; --calls)
       if (SimNode* node = some_node()) {
         current_ = static_cast<std::size_t>(node->index());
-        guard(node->index(), [this](SimNode& target) { client_.act(target); });
+        guard(node->index(), [this](SimNode& target) { act(target); });
       }
     disturb();
-    if (below(20) == 0) history_.check_store(*store_, limits_, clock_.now());
+    if (below(20) == 0) check_now();
   }
   if (history_.violations().empty()) quiet_down();
-  history_.check_store(*store_, limits_, clock_.now());
+  check_now();
   history_.check_end(*store_, limits_);
+  if (traffic_ == Traffic::workflows && history_.violations().empty()) runs_.check_end(replay_table());
   store::ExecutionFilter everything;
   everything.limit = 1000;
   const auto rows = *store_->execution_list(everything);

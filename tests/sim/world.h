@@ -10,6 +10,8 @@
 #include "store/memory/memory_store.h"
 #include "tests/sim/client.h"
 #include "tests/sim/node.h"
+#include "tests/sim/run_checks.h"
+#include "tests/sim/run_client.h"
 
 namespace semel::sim {
 
@@ -24,13 +26,16 @@ struct Report {
   Goals goals;
 };
 
+// Workflows: runs beside the tasks, and callers of both.
+enum class Traffic : std::uint8_t { tasks, workflows };
+
 // Makes the store of a world; the clock is the world's.
 using StoreFactory = std::function<std::unique_ptr<store::Store>(base::Clock& clock)>;
 std::unique_ptr<store::Store> memory_store(base::Clock& clock);
 
 class World {
  public:
-  World(std::uint64_t seed, const StoreFactory& factory);
+  World(std::uint64_t seed, const StoreFactory& factory, Traffic traffic = Traffic::tasks);
   ~World();
   Report run();
 
@@ -50,6 +55,9 @@ class World {
   void disturb();
   void tick(bool calm);
   void advance(bool calm);
+  void meanwhile(int node);
+  void act(SimNode& node);
+  void check_now();
   void heal();
   std::vector<store::ExecutionView> live_rows();
   void quiet_down();
@@ -57,14 +65,18 @@ class World {
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
 
   std::uint64_t seed_;
+  Traffic traffic_;
   base::SeededRandom random_;
   testing::ManualClock clock_;
   testing::ManualMonotonic monotonic_;
   std::unique_ptr<store::Store> store_;
   testing::History history_;
   Goals goals_;
+  RunChecks runs_;
   Surroundings around_;
+  Calls calls_;
   Client client_;
+  RunClient run_client_;
   std::vector<Place> places_;
   testing::History::Limits limits_;
   std::vector<testing::Fault> enabled_;
@@ -74,6 +86,7 @@ class World {
   std::uint64_t point_rate_ = 0;  // per ten thousand visits of a named point
   std::uint64_t faults_ = 0;
   bool calm_ = false;
+  bool in_body_ = false;     // the world goes on inside a body of ctx.run
   std::size_t current_ = 0;  // the place that acts now
 };
 

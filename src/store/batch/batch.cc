@@ -254,7 +254,26 @@ class Run {
       fresh_.emplace_back(i, enqueued->execution);
     if (std::holds_alternative<core::EnqueueWithin>(operation) && std::holds_alternative<Error>(decided))
       refused_whole_ = true;
+    if (recall_ && made_now(operation, decided))
+      decided = make_error(ErrorCode::UnknownCommit, "what came of it was changed since by others; ask again");
     answer(i, std::move(decided));
+  }
+
+  // An operation that is decided again finds what it made. What it would make only now it did not make then, when the
+  // store stood otherwise; and nothing of a recall is written.
+  bool made_now(const core::Operation& operation, const Answer& decided) const {
+    const auto inserted = [](const auto& map, const auto& key) {
+      const auto it = map.all().find(key);
+      return it != map.all().end() && it->second.change == core::Change::inserted;
+    };
+    if (const auto* made = std::get_if<EnqueueAnswer>(&decided))
+      return made->created && inserted(rows_.executions, made->execution);
+    if (const auto* made = std::get_if<core::RedriveAnswer>(&decided))
+      return made->created && inserted(rows_.executions, made->successor);
+    if (const auto* made = std::get_if<core::SignalAnswer>(&decided))
+      return made->started && inserted(rows_.executions, made->run);
+    const auto* deliver = std::get_if<core::TaskDeliver>(&operation);
+    return deliver != nullptr && inserted(rows_.leases, deliver->claim);
   }
 
   Result<void> run_function(const core::EnqueueWithin& within) {
