@@ -76,6 +76,8 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
       return forget(run, true), false;
     }
     run->code = (*maker)(run->claimed.view);
+    std::lock_guard lock(mutex_);
+    stats_.replayed_events += turn.history.size();
   }
   if (read_mail) {
     auto mail = env_.store.mail_list(run->row().id);

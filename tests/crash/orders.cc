@@ -6,12 +6,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <random>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "core/history.h"
+#include "testing/seeded_random.h"
 #include "tests/crash/open_store.h"
 #include "tests/crash/process.h"
 
@@ -94,12 +95,12 @@ std::string check_effects(const std::string& folder, int orders) {
 
 std::string kill_orders(const std::string& store, const std::string& effects, int processes, int orders, long kills) {
   std::filesystem::create_directory(effects);
-  std::mt19937 random(static_cast<unsigned>(std::random_device{}()));
+  base::SeededRandom random(testing::test_seed(1));
   Workers workers(store, effects, processes, orders);
   for (long i = 0; i < kills; ++i) {
-    const std::int64_t until = base::steady_micros() + 1'000 + static_cast<std::int64_t>(random() % 400'000);
+    const std::int64_t until = base::steady_micros() + 1'000 + static_cast<std::int64_t>(random.below(400'000));
     while (base::steady_micros() < until) workers.read(2'000);
-    workers.kill(random() % workers.size());
+    workers.kill(random.below(workers.size()));
   }
   workers.finish();
   std::printf("%ld kills, %d orders\n", kills, orders);

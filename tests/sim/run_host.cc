@@ -40,6 +40,7 @@ class WatchedCode final : public engine::RunCode {
   std::vector<engine::RunCommand> take_commands() override { return inner_->take_commands(); }
   std::vector<engine::LocalCall> take_locals() override { return inner_->take_locals(); }
   std::vector<core::Event> unread_signals() const override { return inner_->unread_signals(); }
+  bool key_read(std::int32_t command) const override { return inner_->key_read(command); }
   Result<std::string> query(const std::string& name, const std::string& args) override {
     return inner_->query(name, args);
   }
