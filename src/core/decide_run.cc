@@ -14,6 +14,12 @@ bool parks(const RunAdvance& op) {
   return !op.entries.empty() && !op.entries.back().mail && op.entries.back().event.kind == EventKind::run_parked;
 }
 
+#if defined(SEMEL_MUTANT_CLOSE_IGNORES_MAIL)
+constexpr std::int64_t kUnreadAllowed = 1 << 30;
+#else
+constexpr std::int64_t kUnreadAllowed = 0;  // when a run ends
+#endif
+
 bool owns(const Execution& e, std::int32_t version) {
 #if defined(SEMEL_MUTANT_ADVANCE_WITHOUT_VERSION)
   return is_claimed(e) && version > 0;
@@ -257,10 +263,8 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   if (auto refused = refuse(op, rows, now)) return *refused;
   const std::int64_t unread = reads_mail(op) ? unread_after(op, rows) : 0;
   const Run& header = *rows.runs.find(op.execution);
-#if !defined(SEMEL_MUTANT_CLOSE_IGNORES_MAIL)
-  if (closes(op) && unread > 0)
+  if (closes(op) && unread > kUnreadAllowed)
     return AdvanceAnswer{rows.executions.find(op.execution)->status, header.events, true, false};
-#endif
   Append append;
   for (const auto& entry : op.entries) add_event(append, take_event(rows, entry));
   append_history(rows, op.execution, std::move(append), now);
