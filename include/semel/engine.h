@@ -223,6 +223,8 @@ class Engine {
     return workflow_handle<R>(find_workflow_raw(workflow.name(), workflow_id));
   }
   Result<RawHandle> find_workflow_raw(std::string_view name, std::string_view workflow_id);
+  // Tries a run again that was parked because its code did not fit its history. False: it was not parked.
+  Result<bool> resume(ExecutionId run);
   // As JSON, to be looked at or kept as a test of later code (semel/testing.h: replay).
   Result<std::string> export_history(ExecutionId run);
 

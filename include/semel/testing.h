@@ -16,17 +16,23 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "semel/engine.h"
 
 namespace semel::testing {
 
+struct Kit;  // the kit's own tools
+
 class TestOptions {
  public:
   SEMEL_OPTION(TestOptions, std::uint64_t, seed)  // of ids and jitter; default 1
   SEMEL_OPTION(TestOptions, Instant, start)       // default 2026-03-01T09:00:00Z
   SEMEL_OPTION(TestOptions, Options, engine)      // tenant, codec and log are used
+  // false: nothing that is over is ever removed, however much time passes. Default true: as retention says.
+  SEMEL_OPTION(TestOptions, bool, cleanup)
 };
 
 class TestEngine {
@@ -61,10 +67,32 @@ class TestEngine {
   };
   void crash_next(std::string_view task, Crash when = Crash::after_function);
 
+  // ---- stubs
+  // ---------------------------------------------------------------------------------------------------------
+
+  // From now on attempts of that task call `function` instead of the real one, which need not exist in any worker. It
+  // has the form of a task function and returns what the task returns; it counts in `calls`, faults hit it as they hit
+  // any attempt, the workers' middleware does not wrap it. A second stub replaces the first.
+  template <class R, class A, class F>
+  void stub(const TaskRef<R, A>& task, F function) {
+    const auto made = semel::task(task.name(), std::move(function));
+    using Made = std::remove_const_t<decltype(made)>;
+    static_assert(std::is_same_v<typename Made::result_type, R>, "the stub must return what the task returns");
+    static_assert(std::is_same_v<typename Made::argument_type, A> || std::is_same_v<typename Made::argument_type, None>,
+                  "the stub must take what the task takes, or nothing");
+    stub_raw(made.name(), made.handler());
+  }
+  template <class F>
+  void stub(std::string task, F function) {
+    const auto made = semel::task(std::move(task), std::move(function));
+    stub_raw(made.name(), made.handler());
+  }
+  void stub_raw(std::string task, RawHandler handler);
+
   // ---- looking
   // ---------------------------------------------------------------------------------------------------------
 
-  // How often the function of that task was called.
+  // How often the function of that task, or its stub, was called.
   int calls(std::string_view task) const;
   // Every execution of the engine's tenant, oldest first, without arguments.
   std::vector<Execution> executions();
@@ -74,8 +102,21 @@ class TestEngine {
   std::vector<std::string> verify();
 
  private:
+  friend struct Kit;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Does today's code still do what a history records? Takes what Engine::export_history and `semel workflow history -o
+// json` print: keep some of production's as tests of later code. NondeterminismError names the event where they part;
+// InvalidArgument: it is not a history of this workflow. Nothing is written, no task and no body of ctx.run is called.
+Result<void> replay_raw(const std::string& name, const WorkflowStarter& starter, std::string history_json,
+                        const std::shared_ptr<const PayloadCodec>& codec = nullptr);
+
+template <class R, class A>
+Result<void> replay(const WorkflowType<R, A>& workflow, std::string history_json,
+                    const std::shared_ptr<const PayloadCodec>& codec = nullptr) {
+  return replay_raw(workflow.name(), workflow.starter(), std::move(history_json), codec);
+}
 
 }  // namespace semel::testing

@@ -268,6 +268,11 @@ class WorkflowContext {
   std::uint64_t random() { return run_.random(); }
   std::string uuid() { return run_.uuid(); }
 
+  // Belongs to the next call that is made through this context: the same text whenever that call is repeated, in this
+  // process or after a crash, and never that of another call. Hand it to the system the call talks to:
+  // `ctx.run("charge", charge, order, ctx.idempotency_key())`. A task reads its own from its TaskContext.
+  std::string idempotency_key() { return run_.idempotency_key(); }
+
   // True in new runs, and in runs that once got true here; false in a run that passed this place before the change.
   // When no such run is left, drop the question and keep what it guarded.
   bool patched(std::string_view id) { return run_.patched(id); }
@@ -296,8 +301,12 @@ class WorkflowContext {
 // While it lives, awaits of this part of the code are not cancelled, and neither is what it starts: for clean-up.
 //
 //   } catch (const semel::Cancelled&) {
+//     stopped = true;                        // C++ allows no co_await in a handler
+//   }
+//   if (stopped) {
 //     semel::CancelShield shield(ctx);
-//     ...
+//     auto undone = ctx.execute(undo, order);
+//     co_await undone;
 class CancelShield {
  public:
   explicit CancelShield(WorkflowContext& context) : run_(detail::port_of(context)), strand_(run_.shield()) {}

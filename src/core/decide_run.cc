@@ -203,10 +203,15 @@ void go_on(RowCache& rows, Execution& e, const TaskEnqueue& next, CloseReason wh
   e.next = next.id;
   e.close_reason = why;
   const Execution before = e;
+  TaskEnqueue request = next;
+  if (const Run* header = rows.runs.find(e.id); header && request.memo.empty() && request.attributes.empty()) {
+    request.memo = header->memo;
+    request.attributes = header->attributes;
+  }
   if (e.flags & kWatched) move_watches(rows, e.id, next.id);
   e.flags &= ~(kHasKey | kHasGroup | kHasParent | kWatched);
   end(rows, e, retried ? Status::failed : Status::succeeded, retried ? AttemptEnd::failed : AttemptEnd::succeeded, now);
-  start_next(next, rows, before, now);
+  start_next(request, rows, before, now);
 }
 
 void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Instant now) {
@@ -219,6 +224,7 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
     case EventKind::run_cancelled:
       return end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
     case EventKind::run_continued:
+      e.error.reset();
       return go_on(rows, e, *entry.start, CloseReason::continued, now);
     default:
       e.error = entry.event.data;
@@ -226,6 +232,11 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
       return end(rows, e, rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed,
                  AttemptEnd::failed, now);
   }
+}
+
+void carry(const RunAdvance& op, RowCache& rows, Instant now) {
+  std::int32_t number = 0;
+  for (const Event& signal : op.carried) put_mail(rows, op.entries.back().start->id, signal, mail_id_of(++number), now);
 }
 
 // The event as it is recorded; mail leaves the mailbox.
@@ -277,6 +288,7 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   }
   if (closes(op)) {
     close(rows, op.execution, op.entries.back(), now);
+    if (op.entries.back().event.kind == EventKind::run_continued) carry(op, rows, now);
     const Execution* after = rows.executions.find(op.execution);
     return AdvanceAnswer{after ? after->status : rows.dropped->status, events, false, false};
   }

@@ -171,6 +171,7 @@ struct RunAdvance {
   std::vector<Entry> entries;
   bool waits = false;  // nothing to do until mail comes
   Duration park_for{0};
+  std::vector<Event> carried;  // with run_continued: signals that no code asked for, mail of the next run
 };
 struct AdvanceAnswer {
   Status status{};

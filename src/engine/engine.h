@@ -51,8 +51,15 @@ class Engine {
   // A workflow is started by `enqueue` with kind workflow.
   // Once answered the signal is mail of the run; a repeat with the same dedupe id is answered, not delivered again.
   void signal(SignalRequest request, Callback<core::SignalAnswer> done);
+  // Starts the workflow unless it runs, and signals it, in one transaction.
+  void signal_with_start(SignalRequest request, EnqueueRequest start, Callback<core::SignalAnswer> done);
+  // An update: a signal with an answer, which the code gives. NotReady when there is none by `deadline` (store time):
+  // asked again under the same id, the change is not made again. WorkflowAlreadyCompleted: the run ended before.
+  void update(SignalRequest request, Instant deadline, Callback<UpdateOutcome> done);
   // Ends the run now, without its clean-up code.
   void terminate(std::string_view tenant, ExecutionId execution, Callback<core::CancelAnswer> done);
+  // Ends the parking of a run whose code did not fit its history: it is tried again now.
+  void resume(std::string_view tenant, ExecutionId execution, Callback<core::ResumeAnswer> done);
   // The newest run of a workflow_id, or the run of that execution id.
   Result<RunView> run_get(std::string_view tenant, std::string_view workflow_id_or_execution_id);
   // Runs whose attributes have every member of `attributes`, a JSON object, newest first. There is no index: a page
@@ -126,6 +133,8 @@ class Engine {
   Result<std::vector<core::TaskClaim::Want>> wants_of(const ClaimRequest& request, core::TenantId tenant);
   store::ExecutionView view_of(core::ClaimedTask task) const;
   void look_wake();
+  void await_update(core::TenantId tenant, ExecutionId run, std::string update_id, Instant deadline,
+                    Callback<UpdateOutcome> done);
   Result<Explanation> explain_view(core::TenantId tenant, store::ExecutionView view);
 
   Env env_;

@@ -297,6 +297,7 @@ TEST(Claim, WaitingPollIsAnsweredWhenWorkArrivesOrItsTimeIsOver) {
   EXPECT_EQ(answers, (std::vector<std::size_t>{1, 0}));
 }
 
+// W21
 TEST(WaitResult, IsAnsweredAtTheEndOrAtTheDeadline) {
   EngineWorld world;
   const auto id = world.enqueue(world.task("a")).value().execution_id;

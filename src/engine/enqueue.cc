@@ -160,6 +160,23 @@ void Engine::enqueue_within(std::function<Result<void>(void*)> function, std::ve
   });
 }
 
+void Engine::signal_with_start(SignalRequest request, EnqueueRequest start, Callback<core::SignalAnswer> done) {
+  request.tenant = start.tenant;
+  request.workflow_id = start.task_id.value_or("");
+  request.execution.reset();
+  auto all = std::make_shared<std::vector<Result<Prepared>>>();
+  all->push_back(prepare(start));
+  if (auto& item = all->front(); !item) return done(item.error());
+  auto operation = prepare_signal(std::move(request), all->front()->operation.tenant, env_.next_id<MailId>());
+  if (!operation) return done(std::move(operation).error());
+  settle_lanes(all, 0, [this, all, operation = *std::move(operation), done = std::move(done)]() mutable {
+    auto& item = all->front();
+    if (!item) return done(item.error());
+    operation.start = std::move(item->operation);
+    send(std::move(operation), done);
+  });
+}
+
 void Engine::feed_inbox(core::InboxRow row, Callback<bool> done) {
   const auto feed = [this, done](core::InboxFeed operation) {
     writer_.submit_internal(std::move(operation), [done](core::Answer answer) {

@@ -20,6 +20,10 @@ inline std::size_t line_of(const core::TaskEnqueue& op, std::size_t lines) {
 inline std::size_t line_of(const core::TaskDeliver& op, std::size_t lines) {
   return std::hash<std::string>{}(op.identity) % lines;  // as the enqueue of the same id
 }
+inline std::size_t line_of(const core::RunSignal& op, std::size_t lines) {
+  if (!op.execution) return std::hash<std::string>{}(op.identity) % lines;  // as the start of the same id
+  return 1 + std::hash<ExecutionId>{}(*op.execution) % (lines - 1);
+}
 template <class Op>
 std::size_t line_of(const Op& op, std::size_t lines) {
   if constexpr (requires { ExecutionId(op.execution); })

@@ -23,7 +23,7 @@ inline std::size_t size_of(const core::RunAdvance& op) {
     bytes += 128 + entry.event.data.size() + (entry.start ? size_of(*entry.start) : 0);
   return bytes;
 }
-inline std::size_t size_of(const core::RunSignal& op) { return op.data.size(); }
+inline std::size_t size_of(const core::RunSignal& op) { return op.data.size() + (op.start ? size_of(*op.start) : 0); }
 inline std::size_t size_of(const core::EnqueueWithin& op) {
   std::size_t bytes = 0;
   for (const auto& task : op.tasks) bytes += size_of(task);

@@ -28,6 +28,8 @@ struct RunQuery {
 struct RunKeeper::Owned {
   ClaimedRun claimed;
   const core::Execution& row() const { return claimed.view.execution; }
+  // Nobody had it before: its history is run_started. Version 1 is the row's when it was made.
+  bool is_new() const { return row().version == 2; }
 
   // ---- of the turn under way: `busy` says that there is one ----
   std::unique_ptr<RunCode> code;
@@ -35,6 +37,7 @@ struct RunKeeper::Owned {
   std::vector<PendingEntry> entries;  // learned or asked for, not recorded yet
   std::optional<PendingEntry> close;  // comes last, whatever is learned until it is recorded
   std::optional<core::Event> handed;  // a result of ctx.run that is being recorded: the code learns it in the next turn
+  std::vector<core::Event> carried;   // signals for the run that continues this one
   std::vector<core::Event> refused;   // what came of starts that could not even be asked for
   std::vector<LocalCall> locals;      // to be called
   std::unordered_map<std::int32_t, core::Event> started;  // by command: what a cancel of it refers to

@@ -166,7 +166,8 @@ Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides
   if (lane.lane.config.max_attempts) queue.max_attempts = *lane.lane.config.max_attempts;
   const core::RetryPolicy policy = core::resolve_policy(call, queue);
   SEMEL_CHECK(core::validate_policy(policy));
-  operation.max_attempts = policy.max_attempts;
+  // A workflow is run again as a whole only when its caller asked for that: its steps have their own attempts.
+  operation.max_attempts = operation.kind == Kind::workflow ? call.max_attempts.value_or(1) : policy.max_attempts;
   operation.drop_at_end = lane.lane.config.retention && lane.lane.config.retention->count() == 0;
   return {};
 }

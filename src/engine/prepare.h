@@ -10,6 +10,8 @@ namespace semel::engine {
 // out of `request`; its `retry` then holds everything the call chose, for apply_lane.
 Result<core::TaskEnqueue> prepare_enqueue(EnqueueRequest& request, core::TenantId tenant, ExecutionId id, Instant now);
 
+Result<core::RunSignal> prepare_signal(SignalRequest request, core::TenantId tenant, MailId mail);
+
 // Fills in what the queue decides: call > queue > default.
 Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides& call, const LaneEntry& lane);
 

@@ -49,9 +49,10 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
                          Callback<store::ExecutionView> done) {
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
-  // Continued runs are followed to the one that holds the result.
-  auto look = [this, tenant = *id, execution, deadline, done](Instant now) {
-    ExecutionId at = execution;
+  // Runs that were continued or retried are followed to the one that holds the result.
+  auto look = [this, tenant = *id, execution, deadline, done,
+               reached = std::make_shared<ExecutionId>(execution)](Instant now) {
+    ExecutionId& at = *reached;
     for (int hops = 0; hops < kMaxFollowed; ++hops) {
       auto view = env_.store.execution_get(tenant, at);
       if (!view) {
@@ -63,7 +64,9 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
         return true;
       }
       const auto& row = (*view)->execution;
-      if (is_terminal(row.status) && row.close_reason == core::CloseReason::continued && row.next) {
+      const bool goes_on =
+          row.close_reason == core::CloseReason::continued || row.close_reason == core::CloseReason::retried;
+      if (is_terminal(row.status) && goes_on && row.next) {
         at = *row.next;
         continue;
       }
@@ -74,8 +77,10 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
     done(make_error(ErrorCode::Internal, "the chain of execution " + execution.to_string() + " does not end"));
     return true;
   };
-  if (look(env_.store.clock().now())) return;
-  parked_.park_for_end(execution, deadline, look, [done](const Error& why) { done(why); });
+  const Parked::Ticket ticket = parked_.enter();
+  const Instant now = env_.store.clock().now();
+  if (look(now)) return parked_.leave(ticket);
+  parked_.park_for_end(ticket, execution, now, deadline, look, [done](const Error& why) { done(why); });
   look_wake();
 }
 

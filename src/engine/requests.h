@@ -132,7 +132,16 @@ struct SignalRequest {
   std::optional<ExecutionId> execution;
   std::string name;
   std::optional<std::string> dedupe_id;  // none: every one counts
-  std::string data;                      // JSON, kept verbatim; empty is null
+  std::string data;                      // kept verbatim; empty JSON is null
+  core::Encoding encoding = core::Encoding::json;
+  bool update = false;  // an update: `dedupe_id` is its id
+};
+
+// How the code answered an update.
+struct UpdateOutcome {
+  ExecutionId run;
+  bool rejected = false;
+  std::string data;  // the result, or the error as JSON
 };
 
 struct RunView {

@@ -24,6 +24,7 @@ struct RunCommand {
 // A body of ctx.run: called once, on a thread that may wait, while the code lives or not. Answers the input to record.
 struct LocalCall {
   std::int32_t command = 0;
+  std::string name;
   std::function<core::Event()> body;
 };
 
@@ -43,6 +44,8 @@ class RunCode {
   // Signals that no code asked for, for the next run of a workflow that continues as new.
   virtual std::vector<core::Event> unread_signals() const = 0;
   virtual Result<std::string> query(const std::string& name, const std::string& args) = 0;
+  // Did the code ask for the idempotency key of that call? For tests that look for effects that may happen twice.
+  virtual bool key_read(std::int32_t command) const = 0;
 };
 
 // Workflows by name. Filled before the worker starts, then only read.
@@ -55,6 +58,7 @@ class WorkflowTable {
     return it == makers_.end() ? nullptr : &it->second;
   }
   bool empty() const { return makers_.empty(); }
+  const std::map<std::string, Maker>& makers() const { return makers_; }
 
  private:
   std::map<std::string, Maker> makers_;

@@ -67,8 +67,7 @@ void RunKeeper::own(std::vector<ClaimedRun> runs) {
     for (auto& claimed : runs) {
       auto run = std::make_shared<Owned>();
       run->claimed = std::move(claimed);
-      // Nobody had a run of version 1 before, and mail it may have got shows when it waits or ends.
-      run->mail_waits = run->row().version > 1;
+      run->mail_waits = !run->is_new();  // mail that a new one may have got shows when it waits or ends
       ++stats_.owned;
       auto& slot = runs_[run->row().id];
       if (slot) {

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json_value.h"
 #include "base/json_writer.h"
+#include "core/retry.h"
 #include "core/validate.h"
 #include "engine/owned_run.h"
 #include "engine/prepare.h"
@@ -100,7 +102,7 @@ void RunKeeper::try_turn_again(const OwnedRef& run, Turn turn, bool read_mail) {
 
 Result<void> RunKeeper::load(Owned& run, Turn& turn) {
   run.known = 1;  // run_started
-  if (run.row().version == 1) return {};
+  if (run.is_new()) return {};
   run.known = 0;
   while (true) {
     auto page = env_.store.history_get(run.row().id, run.known, kHistoryPage);
@@ -139,6 +141,8 @@ Result<void> RunKeeper::take_turn(const OwnedRef& run, Turn& turn) {
     auto event = core::decode_event(mail.event);
     if (!known && event) learn(*run, mail.key, *std::move(event), turn.now);
   }
+  if (run->close && run->close->entry.event.kind == EventKind::run_continued)
+    run->carried = run->code->unread_signals();
   run->inside_since.store(0);
   send_locals(run);
   take_local_result(*run, turn.now);
@@ -302,6 +306,7 @@ bool RunKeeper::settle_starts(const OwnedRef& run) {
   };
   for (auto& pending : run->entries)
     if (!settle(pending)) return make_lane(run, pending.request->queue), false;
+  if (run->close) retry_after_failure(*run);
   if (run->close && !settle(*run->close)) return make_lane(run, run->close->request->queue), false;
   if (refused) return again(run), false;
   name_cancelled(*run);
@@ -331,6 +336,31 @@ Result<void> RunKeeper::make_start(Owned& run, PendingEntry& pending, const Lane
   pending.entry.start = *std::move(operation);
   remember(run, event);
   return {};
+}
+
+// A failed run with attempts left is followed by another one with the same arguments and an empty history.
+void RunKeeper::retry_after_failure(Owned& run) {
+  PendingEntry& last = *run.close;
+  const core::Execution& row = run.row();
+  if (last.entry.event.kind != EventKind::run_failed || last.request || row.attempt >= row.max_attempts) return;
+  const LaneRef lane = engine_.directory().find(row.lane);
+  auto call = core::decode_overrides(run.claimed.view.payload.policy);
+  if (!call || !lane) return;
+  const core::RetryPolicy policy = core::resolve_policy(*call, lane->retry);
+  const auto error = base::JsonDocument::parse(last.entry.event.data);
+  const auto name = error ? error->root().find("name") : std::nullopt;
+  if (name && !core::is_retryable(policy, name->as_string().value_or(""))) return;
+  EnqueueRequest next;
+  next.kind = Kind::workflow;
+  next.name = row.name;
+  next.task_id = row.identity;
+  next.encoding = run.claimed.view.payload.encoding;
+  next.args = run.claimed.view.payload.args;
+  next.priority = row.priority;
+  next.retry = *call;
+  next.max_attempts = row.max_attempts;
+  next.delay = core::backoff(policy, row.attempt, env_.random.next());
+  last.request = std::move(next);
 }
 
 // A step that could not even be asked for has failed; a next run that could not, fails this one. True: the code learns
@@ -363,7 +393,9 @@ void RunKeeper::record(const OwnedRef& run) {
   advance.known = run->known;
   for (const auto& pending : run->entries) advance.entries.push_back(pending.entry);
   if (run->close) advance.entries.push_back(run->close->entry);
-  if (run->close && run->close->entry.event.kind == EventKind::run_parked) advance.park_for = park_for(*run);
+  const auto last = run->close ? run->close->entry.event.kind : EventKind{};
+  if (last == EventKind::run_parked) advance.park_for = park_for(*run);
+  if (last == EventKind::run_continued) advance.carried = run->carried;
   {
     std::lock_guard lock(mutex_);
     if (run->gone) return;  // results of ctx.run that came since were dropped: it does not wait
@@ -379,6 +411,7 @@ void RunKeeper::recorded(const OwnedRef& run, core::Answer answer) {
   const auto advanced = std::get<core::AdvanceAnswer>(answer);
   if (!advanced.unread) {
     run->known = advanced.events;
+    tell_updated(*run);
     run->entries.clear();
     run->suspended = advanced.status == Status::suspended;
     if (run->close || is_terminal(advanced.status)) {
@@ -403,6 +436,18 @@ void RunKeeper::recorded(const OwnedRef& run, core::Answer answer) {
   // What is durable is enough to go on elsewhere.
   if (draining) return give_up(run, Duration{0}, false);
   if (more) again(run);
+}
+
+// Whoever waits for the answer to an update looks now and not at the next poll.
+void RunKeeper::tell_updated(const Owned& run) {
+  const bool answered = std::ranges::any_of(run.entries, [](const PendingEntry& pending) {
+    const EventKind kind = pending.entry.event.kind;
+    return kind == EventKind::update_completed || kind == EventKind::update_rejected;
+  });
+  if (!answered) return;
+  store::Wakes hint;
+  hint.ended.push_back(run.row().id);
+  engine_.note_wakes(hint);
 }
 
 void RunKeeper::record_failed(const OwnedRef& run, const Error& error) {

@@ -7,6 +7,7 @@
 #include "base/json_value.h"
 #include "core/run.h"
 #include "core/validate.h"
+#include "engine/prepare.h"
 #include "engine/send.h"
 
 namespace semel::engine {
@@ -21,11 +22,12 @@ Result<void> check(const SignalRequest& request) {
   if (!request.execution) {
     if (auto ok = core::validate_id("workflow_id", request.workflow_id); !ok) return ok;
   }
-  if (auto ok = core::validate_id("signal name", request.name); !ok) return ok;
+  if (auto ok = core::validate_id(request.update ? "update name" : "signal name", request.name); !ok) return ok;
   if (request.dedupe_id) {
     if (auto ok = core::validate_id("dedupe_id", *request.dedupe_id); !ok) return ok;
   }
   if (auto ok = core::validate_payload_size("data", request.data.size()); !ok) return ok;
+  if (request.encoding != core::Encoding::json) return {};
   auto json = base::validate_json(request.data);
   return json ? json : make_error(json.error().code, "data: " + json.error().message);
 }
@@ -73,20 +75,83 @@ Result<void> take_events(const core::HistoryRow& row, std::int32_t after, std::v
 
 }  // namespace
 
-void Engine::signal(SignalRequest request, Callback<core::SignalAnswer> done) {
-  auto tenant = directory_.tenant(request.tenant);
-  if (!tenant) return done(tenant.error());
-  if (request.data.empty()) request.data = "null";
-  if (auto ok = check(request); !ok) return done(ok.error());
+Result<core::RunSignal> prepare_signal(SignalRequest request, core::TenantId tenant, MailId mail) {
+  if (request.data.empty() && request.encoding == core::Encoding::json) request.data = "null";
+  if (auto ok = check(request); !ok) return ok.error();
   core::RunSignal operation;
-  operation.tenant = *tenant;
+  operation.tenant = tenant;
   operation.identity = std::move(request.workflow_id);
   operation.execution = request.execution;
   operation.name = std::move(request.name);
   operation.dedupe = std::move(request.dedupe_id).value_or("");
   operation.data = std::move(request.data);
-  operation.mail = env_.next_id<MailId>();
-  send(std::move(operation), std::move(done));
+  operation.mail = mail;
+  operation.update = request.update;
+  return operation;
+}
+
+void Engine::signal(SignalRequest request, Callback<core::SignalAnswer> done) {
+  auto tenant = directory_.tenant(request.tenant);
+  if (!tenant) return done(tenant.error());
+  auto operation = prepare_signal(std::move(request), *tenant, env_.next_id<MailId>());
+  if (!operation) return done(std::move(operation).error());
+  send(*std::move(operation), std::move(done));
+}
+
+// ---- updates --------------------------------------------------------------------------------------------------------
+
+void Engine::update(SignalRequest request, Instant deadline, Callback<UpdateOutcome> done) {
+  auto tenant = directory_.tenant(request.tenant);
+  if (!tenant) return done(tenant.error());
+  request.update = true;
+  const std::string id = request.dedupe_id.value_or("");
+  signal(std::move(request), [this, tenant = *tenant, id, deadline, done](Result<core::SignalAnswer> sent) {
+    if (!sent) return done(std::move(sent).error());
+    await_update(tenant, sent->run, id, deadline, done);
+  });
+}
+
+namespace {
+
+// The answer to the update among the events after `*seen`; none yet: nullopt.
+Result<std::optional<UpdateOutcome>> find_answer(store::Store& store, ExecutionId run, const std::string& id,
+                                                 std::int32_t& seen) {
+  auto page = store.history_get(run, seen, kPageBytes);
+  if (!page) return page.error();
+  for (const auto& row : *page) {
+    auto events = core::decode_events(row.events);
+    if (!events) return events.error();
+    for (const auto& event : *events) {
+      const bool rejected = event.kind == core::EventKind::update_rejected;
+      if (event.id == id && (rejected || event.kind == core::EventKind::update_completed))
+        return std::optional(UpdateOutcome{run, rejected, event.data});
+    }
+    seen = row.first + row.count - 1;
+  }
+  return std::optional<UpdateOutcome>();
+}
+
+}  // namespace
+
+void Engine::await_update(core::TenantId tenant, ExecutionId run, std::string update_id, Instant deadline,
+                          Callback<UpdateOutcome> done) {
+  auto look = [this, tenant, run, update_id, deadline, done, seen = std::make_shared<std::int32_t>(0)](Instant now) {
+    // Read before the history: what was answered before the end is found after it.
+    auto view = env_.store.execution_get(tenant, run);
+    auto answer = find_answer(env_.store, run, update_id, *seen);
+    if (!view || !answer) return done(!view ? view.error() : answer.error()), true;
+    if (*answer) return done(**std::move(answer)), true;
+    if (!*view || is_terminal((*view)->execution.status))
+      return done(make_error(ErrorCode::WorkflowAlreadyCompleted,
+                             "run " + run.to_string() + " ended before it answered update '" + update_id + "'")),
+             true;
+    if (now < deadline) return false;
+    return done(make_error(ErrorCode::NotReady,
+                           "update '" + update_id + "' is not answered yet; ask again with its id")),
+           true;
+  };
+  parked_.park_for_end(run, deadline, look, [done](const Error& why) { done(why); });
+  look_wake();
 }
 
 void Engine::terminate(std::string_view tenant, ExecutionId execution, Callback<core::CancelAnswer> done) {
@@ -95,6 +160,12 @@ void Engine::terminate(std::string_view tenant, ExecutionId execution, Callback<
   core::ExecutionCancel operation{*id, execution};
   operation.terminate = true;
   send(std::move(operation), std::move(done));
+}
+
+void Engine::resume(std::string_view tenant, ExecutionId execution, Callback<core::ResumeAnswer> done) {
+  auto id = directory_.tenant(tenant);
+  if (!id) return done(id.error());
+  send(core::RunResume{*id, execution}, std::move(done));
 }
 
 Result<RunView> Engine::run_get(std::string_view tenant, std::string_view workflow_id_or_execution_id) {

@@ -118,6 +118,8 @@ TEST_F(RunsTest, ASignalIsMailAndItsRepeatIsAnswered) {
   EXPECT_EQ(node.engine.run_get("default", "order-7")->unread_count, 1);
   request = approve("");
   request.execution = id;
+  request.encoding = core::Encoding::opaque;
+  request.data = "\xff";
   EXPECT_TRUE(signal(request).value().created);
   EXPECT_EQ(node.engine.run_get("default", "order-7")->unread_count, 2);
 }

@@ -120,7 +120,10 @@ namespace semel {
 
 const Execution& TaskContext::execution() const { return attempt_.execution; }
 
-std::string TaskContext::idempotency_key() const { return execution().execution_id.to_string(); }
+std::string TaskContext::idempotency_key() const {
+  if (attempt_.env.key_read) attempt_.env.key_read(attempt_.run);
+  return execution().execution_id.to_string();
+}
 
 std::string TaskContext::idempotency_key(std::string_view step) const {
   return idempotency_key() + "/" + std::string(step);

@@ -21,6 +21,8 @@ struct HandlerEnv {
   Sealer sealer;
   LogSink log;                                      // may be empty
   std::function<void(std::function<void()>)> post;  // runs a user's callback off the engine's threads
+  // May be empty. A function asked for its idempotency key.
+  std::function<void(const engine::Run&)> key_read = nullptr;
 };
 
 // A user's on_stop call, which must not run once the handler is over.

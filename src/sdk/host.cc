@@ -158,10 +158,58 @@ Result<std::shared_ptr<Pool>> Host::start_worker(const WorkerOptions& options) {
     }
     const std::lock_guard lock(pools_mutex_);
     if (closing_.load()) return closed();
+    for (const auto& [name, starter] : options.workflows())
+      workflows_.add(name, make_run_code(starter, options_.env->sealer, {}));
     auto pool = std::make_shared<Pool>();
     pool->driver = driver.start_worker({std::move(table), std::move(workflows), *std::move(settings), runs});
     pools_.push_back(pool);
     return pool;
+  });
+}
+
+// ---- queries -------------------------------------------------------------------------------------------------------
+
+std::string Host::fresh_id() {
+  auto id = with<std::string>(
+      [](Driver& driver) -> Result<std::string> { return driver.engine().env().next_id<ExecutionId>().to_string(); });
+  return id ? *std::move(id) : std::string("closed");
+}
+
+bool Host::query_owner(ExecutionId run, const std::string& name, const std::string& args,
+                       const engine::Callback<std::string>& done) {
+  const std::lock_guard lock(pools_mutex_);
+  for (const auto& pool : pools_) {
+    const std::lock_guard pool_lock(pool->mutex);
+    if (pool->driver != nullptr && pool->driver->query(run, name, args, done)) return true;
+  }
+  return false;
+}
+
+Result<std::string> Host::query_replayed(engine::Engine& engine, const store::ExecutionView& run,
+                                         const std::string& name, const std::string& args) {
+  std::unique_ptr<engine::RunCode> code;
+  {
+    const std::lock_guard lock(pools_mutex_);
+    const auto* maker = workflows_.find(run.execution.name);
+    if (maker == nullptr)
+      return make_error(ErrorCode::Unsupported, "no worker of this engine knows workflow '" + run.execution.name +
+                                                    "'; ask where it runs, or read its state");
+    code = (*maker)(run);
+  }
+  auto events = engine.history(run.tenant, run.execution.id);
+  if (!events) return std::move(events).error();
+  std::vector<core::Event> history;
+  for (auto& event : *events) history.push_back(std::move(event.event));
+  if (auto replayed = code->replay(history); !replayed) return std::move(replayed).error();
+  return code->query(name, args);
+}
+
+Result<std::string> Host::query(const std::string& tenant, const std::string& workflow_id, std::string name,
+                                std::string args) {
+  return ask<std::string>([&](engine::Engine& engine, engine::Callback<std::string> done) {
+    auto run = engine.get_task(tenant, workflow_id, Kind::workflow);
+    if (!run) return done(std::move(run).error());
+    if (!query_owner(run->execution.id, name, args, done)) done(query_replayed(engine, *run, name, args));
   });
 }
 

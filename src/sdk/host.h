@@ -92,6 +92,10 @@ class Host : public std::enable_shared_from_this<Host> {
   RawHandle handle(const engine::EnqueueOutcome& outcome, std::string tenant);
   RawHandle handle(const store::ExecutionView& view);
   Result<Execution> wait(const RawHandle& handle, std::optional<Duration> timeout);
+  // From the memory of the newest run of the workflow, or by a replay of what is recorded.
+  Result<std::string> query(const std::string& tenant, const std::string& workflow_id, std::string name,
+                            std::string args);
+  std::string fresh_id();
   Result<std::shared_ptr<Pool>> start_worker(const WorkerOptions& options);
   MetricsSnapshot metrics();
   void shutdown(Duration grace);
@@ -99,6 +103,10 @@ class Host : public std::enable_shared_from_this<Host> {
  private:
   static Error closed();
   static Error idle();
+  bool query_owner(ExecutionId run, const std::string& name, const std::string& args,
+                   const engine::Callback<std::string>& done);
+  Result<std::string> query_replayed(engine::Engine& engine, const store::ExecutionView& run, const std::string& name,
+                                     const std::string& args);
   void count_inline(int change);
   void wait_for_inline(Duration grace);
 
@@ -108,6 +116,7 @@ class Host : public std::enable_shared_from_this<Host> {
   std::atomic<bool> closing_{false};
   std::mutex pools_mutex_;
   std::vector<std::shared_ptr<Pool>> pools_;
+  engine::WorkflowTable workflows_;  // of all pools; guarded by pools_mutex_
   std::mutex inline_mutex_;
   std::condition_variable inline_changed_;
   int inline_count_ = 0;  // calls with user code on the caller's thread

@@ -6,6 +6,7 @@
 
 #include "core/fingerprint.h"
 #include "core/retry.h"
+#include "tests/differential/spaces.h"
 #include "tests/differential/words.h"
 
 namespace semel::differential {
@@ -14,16 +15,6 @@ using namespace std::chrono_literals;
 using namespace core;
 
 namespace {
-
-const std::vector<std::string> kQueues = {"plain", "dead",  "wide",    "keyed", "keyed-too",
-                                          "rated", "brief", "dropped", "flows"};
-const std::vector<std::string> kNames = {"charge", "charge", "charge", "charge", "charge", "refund"};
-const std::vector<std::string> kArgs = {R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":1})", R"({"n":2})"};
-const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f", "g", "h"};
-const std::vector<std::string> kKeys = {"k1", "k2", "k3", "k4"};
-const std::vector<std::string> kSlots = {"s1", "s2"};
-const std::vector<std::string> kErrors = {R"({"name":"Boom","message":"1"})", R"({"name":"Boom","message":"2"})"};
-const std::vector<std::string> kResults = {R"({"ok":1})", R"({"ok":2})"};
 
 constexpr std::size_t kRemembered = 60;
 
@@ -206,147 +197,6 @@ GroupCreate Generator::group(Instant now) {
   return q;
 }
 
-RunAdvance::Entry Generator::closing(const RunAdvance& op, Instant now) {
-  RunAdvance::Entry entry;
-  entry.event.data = pick(kResults);
-  switch (random_.below(4)) {
-    case 0:
-      entry.event.kind = EventKind::run_completed;
-      break;
-    case 1:
-      entry.event.kind = EventKind::run_failed;
-      if (chance(70)) entry.start = successor(op, now);
-      break;
-    case 2:
-      entry.event.kind = EventKind::run_cancelled;
-      break;
-    default:
-      entry.event.kind = EventKind::run_continued;
-      entry.start = successor(op, now);
-  }
-  return entry;
-}
-
-// The next run of the workflow; what it asks for besides is not its own to choose.
-TaskEnqueue Generator::successor(const RunAdvance& op, Instant now) {
-  TaskEnqueue next = enqueue(now);
-  next.kind = Kind::workflow;
-  next.lane = flows_;
-  next.concurrency_key.reset();
-  const auto view = oracle_.execution_get(kDefaultTenant, op.execution).value();
-  if (view) next.identity = view->execution.identity;
-  next.fingerprint = fingerprint_of(next.name, next.args).value();
-  return next;
-}
-
-RunAdvance::Entry Generator::parking() {
-  RunAdvance::Entry entry;
-  entry.event.kind = EventKind::run_parked;
-  entry.event.data = pick(kErrors);
-  return entry;
-}
-
-// Mostly one that is parked.
-RunResume Generator::resume() {
-  RunResume op;
-  op.execution = execution();
-  for (const Held& one : runs_) {
-    const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
-    if (view && view->execution.suspend_reason != SuspendReason::none && chance(60)) op.execution = one.execution;
-  }
-  return op;
-}
-
-RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
-  RunAdvance::Entry entry;
-  entry.event.command = ++last_command_;
-  switch (random_.below(9)) {
-    case 0:
-    case 1:
-    case 2:
-      entry.start = enqueue(now);
-      entry.start->parent = TaskEnqueue::Parent{op.execution, "parent", entry.event.command};
-      entry.event.kind = entry.start->kind == Kind::task ? EventKind::step_scheduled : EventKind::child_started;
-      entry.event.execution = entry.start->id;
-      break;
-    case 3:
-      entry.event.kind = EventKind::timer_started;
-      entry.event.at = now + std::chrono::milliseconds(random_.below(20'000));
-      break;
-    case 4:
-      entry.event.kind = EventKind::step_cancel_requested;
-      entry.event.execution = execution();
-      for (const Held& one : runs_) {  // rather a child of this run
-        const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
-        if (view && view->execution.parent_run == op.execution && chance(50)) entry.event.execution = one.execution;
-      }
-      break;
-    case 5:
-      entry.event.kind = EventKind::signal_sent;
-      entry.event.name = "go";
-      entry.event.id = pick(kIds);
-      break;
-    case 6:
-      entry.event.kind = EventKind::state_set;
-      entry.event.data = pick(kResults);
-      break;
-    default:
-      entry.event.kind = EventKind::local_completed;
-      entry.event.data = pick(kResults);
-  }
-  return entry;
-}
-
-RunAdvance Generator::advance(Instant now) {
-  RunAdvance op;
-  std::vector<Held> owned;
-  for (const Held& one : runs_) {
-    const auto view = oracle_.execution_get(kDefaultTenant, one.execution).value();
-    if (view && view->execution.session && view->execution.version == one.version) owned.push_back(one);
-  }
-  const Held target = !owned.empty() && !chance(10) ? pick(owned) : runs_.empty() ? held() : pick(runs_);
-  op.execution = target.execution;
-  op.version = target.version;
-  if (chance(4)) op.version += chance(50) ? 1 : -1;
-  if (const auto header = oracle_.run_get(op.execution).value()) op.known = header->events;
-  if (chance(4)) op.known -= 1;
-  const std::vector<Mail> mailbox = chance(60) ? oracle_.mail_list(op.execution).value() : std::vector<Mail>{};
-  for (const Mail& mail : mailbox) {
-    if (chance(10)) continue;
-    Event stamp;
-    stamp.issued = static_cast<std::int32_t>(random_.below(5));
-    stamp.at = now;
-    op.entries.push_back({mail.key, stamp, {}});
-  }
-  for (std::uint64_t i = 0, count = random_.below(4); i < count; ++i) op.entries.push_back(command(op, now));
-  if (chance(20)) op.entries.push_back(closing(op, now));
-  else if (chance(12)) op.entries.push_back(parking());
-  op.waits = chance(50);
-  op.park_for = std::chrono::milliseconds(random_.below(20'000));
-  return op;
-}
-
-RunSignal Generator::signal(Instant now) {
-  if (!last_signal_.dedupe.empty() && chance(20)) return last_signal_;
-  RunSignal op;
-  op.identity = pick(kIds);
-  if (chance(20)) op.execution = execution();
-  op.name = chance(50) ? "go" : "stop";
-  if (chance(50)) op.dedupe = pick(kKeys);
-  op.data = pick(kResults);
-  op.mail = ids_.next<MailId>(now);
-  op.update = chance(30);
-  if (chance(40)) {
-    op.start = enqueue(now);
-    op.start->kind = chance(95) ? Kind::workflow : Kind::task;
-    op.start->lane = flows_;
-    if (chance(95)) op.start->identity = op.identity;
-    op.start->fingerprint = fingerprint_of(op.start->name, op.start->args).value();
-    if (chance(90)) op.execution.reset();
-  }
-  return last_signal_ = op;
-}
-
 LaneEnsure Generator::lane() {
   LaneEnsure q;
   q.queue = chance(40) ? "keyed" : pick(kQueues);
@@ -472,38 +322,6 @@ TaskDeliver Generator::deliver_to(ExecutionId id, Instant now) {
   q.worker = "courier";
   q.lease = 10s;
   return q;
-}
-
-// A run that is claimed, parked and resumed.
-void Generator::rehearse_run(Instant now) {
-  TaskEnqueue start = enqueue(now);
-  start.kind = Kind::workflow;
-  start.lane = flows_;
-  start.identity = pick(kIds) + "-run";
-  start.idempotency_key.reset();
-  start.group.reset();
-  start.fingerprint = fingerprint_of(start.name, start.args).value();
-  start.priority = 0;
-  start.delay.reset();
-  start.scheduled_at.reset();
-  TaskClaim take;
-  take.id = ids_.next<ClaimId>(now);
-  take.session = session();
-  take.worker = "worker";
-  take.lease = 60s;
-  take.pool = Pool::runs;
-  take.lanes.push_back({flows_, 3, false});
-  RunAdvance park;
-  park.execution = start.id;
-  park.version = 2;
-  park.known = 1;
-  park.entries.push_back(parking());
-  park.park_for = 10s;
-  script_.push_back(start);
-  script_.push_back(take);
-  script_.push_back(park);
-  if (chance(30)) script_.push_back(park);
-  script_.push_back(RunResume{kDefaultTenant, start.id});
 }
 
 void Generator::rehearse(Instant now) {

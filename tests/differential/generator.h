@@ -64,6 +64,7 @@ class Generator {
   core::RunAdvance::Entry command(const core::RunAdvance& op, Instant now);
   core::RunAdvance::Entry closing(const core::RunAdvance& op, Instant now);
   core::RunAdvance::Entry parking();
+  core::RunAdvance::Entry following(const core::RunAdvance& op, const std::string& id, Instant now);
   core::TaskEnqueue successor(const core::RunAdvance& op, Instant now);
   core::RunResume resume();
   core::RunSignal signal(Instant now);

@@ -1,11 +1,11 @@
 // Workflows from the command line: started, signalled, read, ended. What their code records is written by this test.
 #include <gtest/gtest.h>
 
-#include "api/json/history.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/uuid.h"
 #include "cli/wiring.h"
+#include "engine/history_json.h"
 #include "tests/e2e/program.h"
 
 namespace semel::e2e {
@@ -215,7 +215,7 @@ TEST(CliWorkflow, HistoryAsJsonIsReadBackEqual) {
                           true);
   const Ran exported = place.json({"workflow", "history", "order-7"});
   ASSERT_EQ(exported.exit_code, 0) << exported.out;
-  const auto history = api::history_from_json(exported.out);
+  const auto history = engine::history_from_json(exported.out);
   ASSERT_TRUE(history.ok()) << history.error().message << exported.out;
   EXPECT_EQ(history->workflow_id, "order-7");
   EXPECT_EQ(history->run_id.to_string(), id);
@@ -223,7 +223,7 @@ TEST(CliWorkflow, HistoryAsJsonIsReadBackEqual) {
   ASSERT_EQ(history->events.size(), 3u);
   EXPECT_EQ(history->events[1].event.data, "{ \"total\": 1e2 }");
   EXPECT_EQ(history->events[2].event.data, "\xff");
-  EXPECT_EQ(api::history_json(*history) + "\n", exported.out);
+  EXPECT_EQ(engine::history_json(*history) + "\n", exported.out);
 }
 
 // ---- bad input ------------------------------------------------------------------------------------------------------

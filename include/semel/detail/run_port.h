@@ -92,6 +92,7 @@ class RunPort {
   virtual Instant now() const = 0;
   virtual std::uint64_t random() = 0;
   virtual std::string uuid() = 0;
+  virtual std::string idempotency_key() = 0;
   virtual bool cancel_requested() const = 0;
   virtual void log(LogLevel level, std::string_view message, std::span<const LogField> fields) const = 0;
   virtual ExecutionId run_id() const = 0;

@@ -39,7 +39,7 @@ std::string heartbeat_json(ExecutionId execution, const core::HeartbeatAnswer& a
 // POST /executions/{id}/complete, /fail, /release.
 std::string end_json(ExecutionId execution, const core::EndAnswer& answer);
 
-// GET /workflows/{workflow_id}: the execution, and what only runs have. The history is in history.h.
+// GET /workflows/{workflow_id}: the execution, and what only runs have. The history is in engine/history_json.h.
 std::string run_json(const engine::RunView& view);
 // POST /workflows.
 std::string started_json(const engine::EnqueueOutcome& outcome);

@@ -102,7 +102,13 @@ struct Scenario {
 constexpr Scenario kScenarios[] = {
     {"enqueue", 150'000, run_enqueue}, {"enqueue-batch", 200'000, run_enqueue_batch}, {"drain", 50'000, run_drain},
     {"latency", 500, run_latency},     {"duplicates", 20'000, run_duplicates},        {"limits", 100'000, run_limits},
+    {"workflow", 2'000, run_workflow}, {"sleepers", 100'000, run_sleepers},
 };
+
+int callers_of(std::string_view scenario) {
+  if (scenario == "duplicates") return 8;
+  return scenario == "workflow" ? 100 : 64;
+}
 
 Result<Options> options_of(const Args& args, const Scenario& scenario) {
   Options out;
@@ -112,6 +118,7 @@ Result<Options> options_of(const Args& args, const Scenario& scenario) {
   SEMEL_TRY(batch, args.integer("max-batch"));
   SEMEL_TRY(bytes, args.integer("payload-bytes"));
   SEMEL_TRY(seconds, duration_flag(args, "seconds"));
+  SEMEL_TRY(spread, duration_flag(args, "spread"));
   const auto within = [](const char* name, std::int64_t value, std::int64_t low, std::int64_t high) -> Result<void> {
     if (value >= low && value <= high) return {};
     return make_error(ErrorCode::InvalidArgument, std::string(name) + " must be " + std::to_string(low) + " .. " +
@@ -123,7 +130,9 @@ Result<Options> options_of(const Args& args, const Scenario& scenario) {
   if (auto valid = within("slots", slots.value_or(8), 1, 1024); !valid) return valid.error();
   if (auto valid = within("max_batch", batch.value_or(1000), 1, 1000); !valid) return valid.error();
   if (auto valid = within("payload_bytes", bytes.value_or(300), 0, 512 * 1024); !valid) return valid.error();
-  out.callers = static_cast<int>(callers.value_or(std::string_view(scenario.name) == "duplicates" ? 8 : 64));
+  out.callers = static_cast<int>(callers.value_or(callers_of(scenario.name)));
+  out.execute = args.has("execute");
+  out.spread = spread.value_or(Duration{60'000'000});
   out.slots = static_cast<int>(slots.value_or(8));
   if (batch) out.max_batch = static_cast<std::size_t>(*batch);
   out.payload_bytes = static_cast<std::size_t>(bytes.value_or(300));
@@ -146,7 +155,8 @@ Result<int> bench(Session& session, const Args& args) {
   }
   if (scenario == nullptr) {
     return session.bad_usage("unknown scenario " + base::printable(name) +
-                             "; known are enqueue, enqueue-batch, drain, latency, duplicates, limits");
+                             "; known are enqueue, enqueue-batch, drain, latency, duplicates, workflow, sleepers, "
+                             "limits");
   }
   SEMEL_TRY(options, options_of(args, *scenario));
   if (options.kill && name != "drain") return session.bad_usage("--kill goes with drain");
@@ -167,11 +177,13 @@ namespace semel::cli {
 
 void add_bench_verbs(std::vector<Verb>& out) {
   out.push_back({"bench",
-                 "measure a store: enqueue, enqueue-batch, drain, latency, duplicates, limits",
+                 "measure a store: enqueue, enqueue-batch, drain, latency, duplicates, workflow, sleepers, limits",
                  {{"SCENARIO", "what to measure"}},
                  {{"count", "N", "how many operations"},
                   {"seconds", "DURATION", "stop after this long, e.g. 5s"},
-                  {"callers", "N", "concurrent callers (64; duplicates 8)"},
+                  {"callers", "N", "concurrent callers (64; duplicates 8, workflow 100)"},
+                  {"execute", "", "workflow: steps are tasks instead of bodies of ctx.run"},
+                  {"spread", "DURATION", "sleepers: due over this long (60s; 0s: all at once)"},
                   {"blocking", "", "a thread per caller; otherwise the callers share one event loop"},
                   {"slots", "N", "handlers at once in the worker (8)"},
                   {"max-batch", "N", "operations per transaction at most (1000)"},

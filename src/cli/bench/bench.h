@@ -22,6 +22,8 @@ struct Options {
   std::optional<std::size_t> max_batch;  // of the writer
   bool blocking = false;                 // a thread per caller instead of one event loop
   bool kill = false;                     // drain: SIGKILL the worker in the middle
+  bool execute = false;                  // workflow: steps are tasks
+  Duration spread{0};                    // sleepers: due over this long
   bool cold = true;                      // no row of an earlier run was there
   std::string run;                       // marks ids and queue of this run
   std::string queue() const { return "bench-" + run; }
@@ -85,6 +87,8 @@ Ran run_enqueue_batch(Session& session, const Options& options, Report& report);
 Ran run_drain(Session& session, const Options& options, Report& report);
 Ran run_latency(Session& session, const Options& options, Report& report);
 Ran run_duplicates(Session& session, const Options& options, Report& report);
+Ran run_workflow(Session& session, const Options& options, Report& report);
+Ran run_sleepers(Session& session, const Options& options, Report& report);
 Ran run_limits(Session& session, const Options& options, Report& report);
 
 Result<void> limits_sqlite(const std::string& path, const Options& options, Report& report);

@@ -10,6 +10,7 @@ std::vector<Verb> all_verbs() {
   add_workflow_start_verbs(out);
   add_workflow_verbs(out);
   add_workflow_control_verbs(out);
+  add_workflow_code_verbs(out);
   add_queue_verbs(out);
   add_explain_verbs(out);
   add_worker_verbs(out);

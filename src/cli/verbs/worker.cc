@@ -8,6 +8,7 @@
 #include "cli/process.h"
 #include "cli/verbs/read_args.h"
 #include "cli/verbs/verbs.h"
+#include "cli/workflows.h"
 #include "core/validate.h"
 
 namespace semel::cli {
@@ -55,7 +56,7 @@ Result<int> worker(Session& session, const Args& args) {
   if (!args.has("quiet")) session.log_warnings();
   SEMEL_TRY(runtime, session.writer(true));
   if (auto applied = apply_queue_defaults(session, *runtime); !applied) return applied.error();
-  auto pool = runtime->start_worker(builtin_handlers(effects), options);
+  auto pool = runtime->start_worker(builtin_handlers(effects), options, builtin_workflows());
   std::cout << "ready worker=" << options.name << " pid=" << ::getpid() << "\n" << std::flush;
   const std::int64_t end = run_for ? steady_now() + run_for->count() : 0;
   while (!stop_signal(Duration{20'000})) {
@@ -77,7 +78,8 @@ Result<int> worker(Session& session, const Args& args) {
 
 void add_worker_verbs(std::vector<Verb>& out) {
   out.push_back({"worker",
-                 "run the built-in handlers noop, echo, sleep, fail and crash until SIGTERM",
+                 "run the built-in handlers noop, echo, sleep, fail and crash, and the workflows approval and steps, "
+                 "until SIGTERM",
                  {},
                  {{"queues", "NAMES", "only these queues"},
                   {"name", "NAME", "its name in claims (worker-PID)"},

@@ -1,5 +1,4 @@
 // workflow get, list, history
-#include "api/json/history.h"
 #include "api/json/render.h"
 #include "base/duration.h"
 #include "cli/table.h"
@@ -8,6 +7,7 @@
 #include "cli/verbs/read_args.h"
 #include "cli/verbs/verbs.h"
 #include "cli/verbs/workflow_args.h"
+#include "engine/history_json.h"
 
 namespace semel::cli {
 namespace {
@@ -89,7 +89,7 @@ Result<int> history(Session& session, const Args& args) {
   SEMEL_TRY(run, run_of(session, *runtime, args));
   SEMEL_TRY(events, runtime->engine().history(session.tenant(), run.execution.execution.id));
   if (session.json()) {
-    session.print(api::history_json(api::history_document(run.execution, std::move(events))), {});
+    session.print(engine::history_json(engine::history_document(run.execution, std::move(events))), {});
   } else {
     session.print({}, [&] { return timeline(run, events, style_of_output(args.has("full"))); });
   }

@@ -65,7 +65,7 @@ class MachineCode final : public engine::RunCode {
   std::vector<engine::LocalCall> take_locals() override {
     std::vector<engine::LocalCall> out;
     for (auto& local : machine_.take_locals())
-      out.push_back({local.command, [body = std::move(local.body), sealer = sealer_] {
+      out.push_back({local.command, std::move(local.name), [body = std::move(local.body), sealer = sealer_] {
                        core::Event event = body();
                        return sealer.transparent() ? event : seal_event(std::move(event), sealer);
                      }});
@@ -79,6 +79,7 @@ class MachineCode final : public engine::RunCode {
   Result<std::string> query(const std::string& name, const std::string& args) override {
     return machine_.query(name, args);
   }
+  bool key_read(std::int32_t command) const override { return machine_.key_read(command); }
 
  private:
   engine::RunCommand to_engine(Command command) {

@@ -92,7 +92,9 @@ Result<void> Machine::replay_input(const core::Event& event) {
   if (event.issued != given)
     return refuse(describe(event) + " after " + std::to_string(event.issued) + " calls",
                   "the code has made " + std::to_string(given) + " calls");
-  if (const auto kind = slot_kind(event.kind)) {
+  const auto kind = slot_kind(event.kind);
+  const bool listened_to = kind != SlotKind::step || !run_.is_silent(event.command);
+  if (kind && listened_to) {
     const auto call = run_.at(event.command);
     const bool same_name = event.name.empty() || (call && call->name == event.name);
     if (!call || call->kind != *kind || !same_name)

@@ -52,6 +52,8 @@ class Machine {
   // Answered from memory; changes nothing.
   Result<std::string> query(const std::string& name, const std::string& args);
 
+  // Did the code ask for the idempotency key of that call?
+  bool key_read(std::int32_t command) const { return run_.key_read(command); }
   bool started() const { return started_; }
   bool closed() const { return run_.closed() || ended_from_outside_; }
   bool waiting() const { return started_ && !closed(); }

@@ -264,6 +264,13 @@ std::string Run::uuid() {
   return out.to_string();
 }
 
+std::string Run::idempotency_key() {
+  forbid_in_query();
+  const std::int32_t next = numbers_given() + 1;
+  keys_read_.insert(next);
+  return info_.run_id.to_string() + ":" + std::to_string(next);
+}
+
 void Run::log(LogLevel level, std::string_view message, std::span<const LogField> fields) const {
   if (!log_ || events_left_ > 0) return;
   const std::string run_id = info_.run_id.to_string();

@@ -56,6 +56,13 @@ class Run final : public detail::RunPort {
   };
   // What the number was given for, if for something that can be waited for.
   std::optional<Call> at(std::int32_t number) const;
+  // Was it given for something that nobody can wait for? What came of a sent signal is told, and not listened to.
+  bool is_silent(std::int32_t number) const {
+    return number >= 1 && number <= numbers_given() && by_number_[static_cast<std::size_t>(number) - 1] < 0;
+  }
+
+  // Did the code ask for the idempotency key of that call?
+  bool key_read(std::int32_t number) const { return keys_read_.contains(number); }
 
   // What replay knows about the rest of the history.
   void set_recorded_patches(std::set<std::string, std::less<>> ids) { recorded_patches_ = std::move(ids); }
@@ -91,6 +98,7 @@ class Run final : public detail::RunPort {
   Instant now() const override { return now_; }
   std::uint64_t random() override;
   std::string uuid() override;
+  std::string idempotency_key() override;
   bool cancel_requested() const override { return cancel_requested_; }
   void log(LogLevel level, std::string_view message, std::span<const LogField> fields) const override;
   ExecutionId run_id() const override { return info_.run_id; }
@@ -183,6 +191,7 @@ class Run final : public detail::RunPort {
   std::size_t events_left_ = 0;
   std::uint64_t random_count_ = 0;
   std::uint64_t uuid_count_ = 0;
+  std::set<std::int32_t> keys_read_;
 };
 
 }  // namespace semel::sdk

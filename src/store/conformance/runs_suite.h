@@ -76,24 +76,6 @@ class Runs : public StoreTest {
     op.park_for = park_for;
     return op;
   }
-  // The end of a run that goes on in `next`.
-  core::RunAdvance going_on(const Execution& held, EventKind kind, const Task& next) {
-    core::RunAdvance op = advance_of(held);
-    core::Event last = event(kind, 0, kError);
-    last.execution = next.id;
-    op.entries.push_back({{}, last, next});
-    return op;
-  }
-  // A child of `parent` under this id, claimed.
-  Execution child_of(const Execution& parent, std::int32_t command, Task child) {
-    child.parent = core::TaskEnqueue::Parent{parent.id, parent.identity.value_or(""), command};
-    core::RunAdvance op = advance_of(parent);
-    core::Event started = event(EventKind::child_started, command);
-    started.execution = child.id;
-    op.entries.push_back({{}, started, child});
-    run(op);
-    return claim_run(lane_);
-  }
   std::size_t claimable_runs() {
     core::TaskClaim request = claim_request(lane_, 100);
     request.pool = core::Pool::runs;
@@ -115,6 +97,15 @@ TEST_P(Runs, AStartedRunIsClaimedAsARunAndNotAsATask) {
   EXPECT_EQ(refused(heartbeat(held)), ErrorCode::InvalidTransition);
 }
 
+TEST_P(Runs, AStepThatCouldNotBeAskedForIsRecordedWithItsFailure) {
+  const Execution held = owned("w");
+  core::Event failed = event(EventKind::step_failed, 1, kError);
+  run(advance_of(held, {event(EventKind::step_scheduled, 1), failed}));
+  EXPECT_EQ(kinds(held.id), (std::vector{EventKind::run_started, EventKind::step_scheduled, EventKind::step_failed}));
+  EXPECT_TRUE(claim(10).empty());
+}
+
+// W3: an answer that was lost. W19: of two owners one is stale.
 TEST_P(Runs, AnAdvanceIsFencedByVersionAndLength) {
   const Execution held = owned("w");
   const core::RunAdvance op = advance_of(held, {event(EventKind::local_completed, 1, "1")});
@@ -234,9 +225,9 @@ TEST_P(Runs, SignalsAreDedupedAndAFinishedRunTakesNone) {
 
 TEST_P(Runs, AnUpdateIsMailOfItsOwnKindAndKnownByItsId) {
   const Execution held = owned("w");
+  EXPECT_TRUE(run(signal("w", "u1")).created);
   core::RunSignal update = signal("w", "u1");
   update.update = true;
-  EXPECT_TRUE(run(signal("w", "u1")).created);
   EXPECT_TRUE(run(update).created) << "a signal of that name and id is something else";
   update.mail = fresh<MailId>();
   EXPECT_FALSE(run(update).created);
@@ -282,6 +273,10 @@ TEST_P(Runs, ASignalWithStartMeetsTheRunOrMakesIt) {
 
 TEST_P(Runs, ASignalWithStartFollowsReuseAfterTheEnd) {
   const ExecutionId done = ended(task().as_workflow("w"), Status::succeeded);
+  const ExecutionId failed = ended(task().as_workflow("f"), Status::failed);
+  core::RunSignal retry = signal("f", "s");
+  retry.start = task().as_workflow("f");
+  EXPECT_EQ(row(run(retry).run).previous, failed);
   core::RunSignal op = signal("w");
   op.start = task().as_workflow("w");
   const std::string before = snapshot();
@@ -292,10 +287,6 @@ TEST_P(Runs, ASignalWithStartFollowsReuseAfterTheEnd) {
   EXPECT_TRUE(again.started);
   EXPECT_EQ(row(again.run).previous, done);
   EXPECT_EQ(mail(again.run).size(), 1u);
-  const ExecutionId failed = ended(task().as_workflow("f"), Status::failed);
-  core::RunSignal retry = signal("f", "s");
-  retry.start = task().as_workflow("f");
-  EXPECT_EQ(row(run(retry).run).previous, failed);
 }
 
 TEST_P(Runs, ASignalStartsTheWorkflowItNamesOrNone) {
@@ -361,6 +352,19 @@ TEST_P(Runs, AStepWhoseIdExistsAttachesToIt) {
   EXPECT_EQ(row(live).status, Status::succeeded);
 }
 
+TEST_P(Runs, ARunThatGoesWithItsEndLeavesNoWatchBehind) {
+  enqueue(task().with_id("live"));
+  Task request = task().as_workflow("w");
+  request.drop_at_end = true;
+  enqueue(request);
+  const Execution held = claim_run(lane_);
+  core::RunAdvance op = with_step(held, 1, task().with_id("live"));
+  op.entries.push_back({{}, event(EventKind::run_completed), {}});
+  run(op);
+  EXPECT_FALSE(exists(held.id));
+  EXPECT_EQ(snapshot().find("\nwatch|"), std::string::npos);
+}
+
 TEST_P(Runs, ACancelledStepTellsItsRun) {
   const Execution held = owned("w");
   const Task step = task();
@@ -398,157 +402,6 @@ TEST_P(Runs, TerminateEndsARunAtOnceWhoeverOwnsIt) {
   core::RunAdvance late = advance_of(held, {event(EventKind::run_completed, 0, "1")});
   late.known -= 1;  // it knows nothing of the end
   EXPECT_EQ(refused(late), ErrorCode::LeaseLost) << "another end than its own";
-}
-
-TEST_P(Runs, ContinueAsNewMovesTheIdAndLinksTheRuns) {
-  const Execution held = owned("w");
-  Task next = task().as_workflow("w").with_args("[2]");
-  core::RunAdvance op = advance_of(held);
-  core::Event continued = event(EventKind::run_continued, 0, "[2]");
-  continued.execution = next.id;
-  op.entries.push_back({{}, continued, next});
-  EXPECT_EQ(run(op).status, Status::succeeded);
-  const Execution before = row(held.id);
-  EXPECT_EQ(before.close_reason, core::CloseReason::continued);
-  EXPECT_EQ(before.next, next.id);
-  EXPECT_EQ(newest("w", core::Space::workflow), next.id);
-  EXPECT_EQ(row(next.id).previous, held.id);
-  EXPECT_EQ(claim_run(lane_).id, next.id);
-}
-
-TEST_P(Runs, AFailedRunIsRetriedAsANewRunUntilItsAttemptsAreUsed) {
-  Task first = task().as_workflow("w");
-  first.max_attempts = 2;
-  enqueue(first);
-  const Execution held = claim_run(lane_);
-  Task next = task().as_workflow("w");
-  next.delay = 5s;
-  next.max_attempts = 9;
-  const core::RunAdvance op = going_on(held, EventKind::run_failed, next);
-  EXPECT_EQ(run(op).status, Status::failed);
-  EXPECT_TRUE(run(op).existing);
-  const Execution before = row(held.id);
-  EXPECT_EQ(before.close_reason, core::CloseReason::retried);
-  EXPECT_EQ(before.next, next.id);
-  EXPECT_EQ(before.error, kError);
-  EXPECT_EQ(newest("w", core::Space::workflow), next.id);
-  EXPECT_EQ(row(next.id).previous, held.id);
-  EXPECT_EQ(row(next.id).max_attempts, 2) << "the chain's";
-  EXPECT_EQ(claimable_runs(), 0u);
-  advance(5s);
-  run(core::TimersFire{});
-  Execution second = claim_run(lane_);
-  EXPECT_EQ(second.attempt, 2);
-  release(second);
-  second = claim_run(lane_);
-  EXPECT_EQ(second.attempt, 2) << "a run is one attempt";
-  const Task third = task().as_workflow("w");
-  EXPECT_EQ(run(going_on(second, EventKind::run_failed, third)).status, Status::failed);
-  EXPECT_FALSE(exists(third.id));
-  EXPECT_EQ(row(second.id).close_reason, core::CloseReason::none);
-  EXPECT_FALSE(row(second.id).next);
-}
-
-TEST_P(Runs, ARetriedRunIsNeverADeadLetterAndACancelledOneIsNotRetried) {
-  Task first = task().as_workflow("w");
-  first.lane = dead_letter_lane();
-  first.max_attempts = 2;
-  enqueue(first);
-  Task next = task().as_workflow("w");
-  next.lane = first.lane;
-  EXPECT_EQ(run(going_on(claim_run(first.lane), EventKind::run_failed, next)).status, Status::failed);
-  const Execution second = claim_run(first.lane);
-  EXPECT_EQ(run(going_on(second, EventKind::run_failed, task().as_workflow("w"))).status, Status::dead_lettered);
-  const Execution held = owned("c");
-  run(core::ExecutionCancel{core::kDefaultTenant, held.id, false});
-  const Task never = task().as_workflow("c");
-  core::RunAdvance close = reading(held);
-  close.entries.push_back(going_on(held, EventKind::run_failed, never).entries[0]);
-  EXPECT_EQ(run(close).status, Status::failed);
-  EXPECT_FALSE(exists(never.id));
-}
-
-TEST_P(Runs, OnlyTheLastRunOfAChainTellsItsParentAndWhoeverWaits) {
-  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
-    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
-    const Execution parent = owned(id + "-parent");
-    const Execution other = owned(id + "-other");
-    const Execution child = child_of(parent, 4, task().as_workflow(id));
-    core::RunAdvance attach = advance_of(other);
-    attach.entries.push_back({{}, event(EventKind::child_started, 7), task().as_workflow(id)});
-    run(attach);
-    const Task next = task().as_workflow(id);
-    run(going_on(child, kind, next));
-    EXPECT_TRUE(mail(parent.id).empty());
-    EXPECT_TRUE(mail(other.id).empty());
-    const Execution last = claim_run(lane_);
-    EXPECT_EQ(last.id, next.id);
-    EXPECT_EQ(last.parent_run, parent.id);
-    EXPECT_EQ(last.parent_command, 4);
-    run(advance_of(last, {event(EventKind::run_completed, 0, "9")}));
-    ASSERT_EQ(mail(parent.id).size(), 1u);
-    EXPECT_EQ(mail(parent.id)[0].kind, EventKind::child_completed);
-    EXPECT_EQ(mail(parent.id)[0].execution, next.id);
-    EXPECT_EQ(mail(parent.id)[0].command, 4);
-    ASSERT_EQ(mail(other.id).size(), 1u);
-    EXPECT_EQ(mail(other.id)[0].command, 7);
-  }
-}
-
-TEST_P(Runs, TheTimeoutOfAWorkflowRunsOnOverItsChain) {
-  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
-    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
-    Task first = task().as_workflow(id);
-    first.timeout = 60s;
-    enqueue(first);
-    const Instant ends = now() + 60s;
-    Task second = task().as_workflow(id);
-    advance(20s);
-    run(going_on(claim_run(lane_), kind, second));
-    EXPECT_EQ(row(second.id).timeout_at, ends) << "not a fresh one";
-    Task third = task().as_workflow(id);
-    third.timeout = 60s;
-    run(going_on(claim_run(lane_), kind, third));
-    EXPECT_EQ(row(third.id).timeout_at, ends) << "the earlier one counts";
-    advance(40s);
-    EXPECT_EQ(run(core::TimersFire{}).changed, 1);
-    EXPECT_EQ(row(third.id).status, Status::timed_out);
-    EXPECT_FALSE(store_->next_timer().value());
-  }
-  const Execution held = owned("w");
-  Task next = task().as_workflow("w");
-  next.timeout = 10s;
-  run(going_on(held, EventKind::run_continued, next));
-  EXPECT_EQ(row(next.id).timeout_at, now() + 10s) << "of that run, and of those after it";
-}
-
-TEST_P(Runs, AChildThatWentOnIsCancelledWhereItIs) {
-  const Execution parent = owned("parent");
-  const Execution child = child_of(parent, 4, task().as_workflow("child"));
-  const Task next = task().as_workflow("child");
-  run(going_on(child, EventKind::run_continued, next));
-  core::Event cancel = event(EventKind::child_cancel_requested, 4);
-  cancel.execution = child.id;
-  run(advance_of(parent, {cancel}));
-  EXPECT_EQ(row(next.id).status, Status::cancelled);
-  EXPECT_EQ(mail(parent.id).at(0).kind, EventKind::child_cancelled);
-}
-
-TEST_P(Runs, TheKeyOfAWorkflowStaysWithItsLastRun) {
-  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
-    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
-    const Task first = task().as_workflow(id).with_key("key-" + id);
-    enqueue(first);
-    const Execution held = claim_run(lane_);
-    const Task next = task().as_workflow(id);
-    run(going_on(held, kind, next));
-    Task again = first;
-    again.id = fresh<ExecutionId>();
-    EXPECT_EQ(run<core::TaskEnqueue>(again).execution, next.id);
-    run(advance_of(claim_run(lane_), {event(EventKind::run_completed)}));
-    EXPECT_EQ(store_->key_get(core::kDefaultTenant, "key-" + id).value()->expires_at, now() + 24h);
-    EXPECT_EQ(run<core::TaskEnqueue>(again).execution, next.id);
-  }
 }
 
 TEST_P(Runs, AChildTellsItsParent) {
@@ -703,6 +556,7 @@ TEST_P(Runs, StateIsReadFromOutsideAndRetentionTakesEverything) {
     EXPECT_EQ(left.find(table), std::string::npos) << left;
 }
 
+// W11
 TEST_P(Runs, TooLongAHistoryIsRefusedButMayFail) {
   const Execution held = owned("w");
   std::vector<core::Event> many(9'999, event(EventKind::marker_recorded));

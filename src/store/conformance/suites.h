@@ -2,6 +2,7 @@
 //   SEMEL_CONFORMANCE(backends());
 #pragma once
 
+#include "store/conformance/chains_suite.h"
 #include "store/conformance/claims_suite.h"
 #include "store/conformance/deliveries_suite.h"
 #include "store/conformance/duplicates_suite.h"
@@ -12,6 +13,7 @@
 
 #define SEMEL_SUITE(suite, backends) INSTANTIATE_TEST_SUITE_P(Store, suite, ::testing::ValuesIn(backends), backend_name)
 #define SEMEL_CONFORMANCE(backends)  \
+  SEMEL_SUITE(Chains, backends);     \
   SEMEL_SUITE(Claims, backends);     \
   SEMEL_SUITE(Deliveries, backends); \
   SEMEL_SUITE(Duplicates, backends); \

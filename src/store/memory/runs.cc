@@ -221,7 +221,14 @@ core::Answer Model::run(const RunAdvance& q) {
     e = find_row(t_.executions, q.execution);
     if (!e || is_terminal(e->status)) return core::AdvanceAnswer{Status::cancelled, count, false, false};
   }
-  if (closing(q)) return core::AdvanceAnswer{close_run(*e, q.entries.back()).status, count, false, false};
+  if (closing(q)) {
+    const auto& last = q.entries.back();
+    const Status status = close_run(*e, last).status;
+    if (last.event.kind == EventKind::run_continued)
+      for (std::size_t i = 0; i < q.carried.size(); ++i)
+        send_mail(last.start->id, q.carried[i], mail_number(static_cast<std::int32_t>(i) + 1));
+    return core::AdvanceAnswer{status, count, false, false};
+  }
   if (parking(q)) {
     park(*e, q.entries.back().event.data, add_saturated(now_, q.park_for));
     return core::AdvanceAnswer{Status::suspended, count, false, false};
@@ -233,6 +240,7 @@ core::Answer Model::run(const RunAdvance& q) {
 }
 
 void Model::start_for(ExecutionId run, const RunAdvance::Entry& entry) {
+  if (!entry.start) return;
   const Answer answer = this->run(*entry.start);
   const MailId mail = mail_number(entry.event.command);
   if (const auto* error = std::get_if<Error>(&answer)) return send_mail(run, refusal(entry.event, *error), mail);
@@ -305,6 +313,7 @@ Execution Model::go_on(Execution& e, const core::TaskEnqueue& next, core::CloseR
   e.next = next.id;
   e.close_reason = why;
   const Execution before = e;
+  const core::Run header = t_.runs.at(e.id);
   if (core::Identity* key = e.idempotency_key ? find_row(t_.identities, key_row_key(e)) : nullptr;
       key && key->target == e.id) {
     key->target = next.id;
@@ -321,6 +330,10 @@ Execution Model::go_on(Execution& e, const core::TaskEnqueue& next, core::CloseR
   const Execution ended =
       end(e, retried ? Status::failed : Status::succeeded, retried ? AttemptEnd::failed : AttemptEnd::succeeded);
   core::TaskEnqueue request = next;
+  if (request.memo.empty() && request.attributes.empty()) {
+    request.memo = header.memo;
+    request.attributes = header.attributes;
+  }
   request.idempotency_key.reset();
   request.group.reset();
   request.parent.reset();
@@ -353,7 +366,10 @@ Execution Model::close_run(Execution& e, const RunAdvance::Entry& entry) {
     e.error.reset();
     return end(e, Status::succeeded, AttemptEnd::succeeded);
   }
-  if (event.kind == EventKind::run_continued) return go_on(e, *entry.start, core::CloseReason::continued);
+  if (event.kind == EventKind::run_continued) {
+    e.error.reset();
+    return go_on(e, *entry.start, core::CloseReason::continued);
+  }
   e.error = event.data;
   if (entry.start && e.attempt < e.max_attempts && !e.cancel_requested_at)
     return go_on(e, *entry.start, core::CloseReason::retried);

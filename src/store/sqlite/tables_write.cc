@@ -119,8 +119,11 @@ void SqliteTables::write_runs(const core::RowCache& cache) {
     if (slot->change == Change::erased) db_.prepared("mail_remove").bind(key->run, key->at, key->id).run();
     else if (!gone(key->run)) db_.prepared("mail_add").bind(key->run, key->at, key->id, Blob(slot->row->event)).run();
   }
-  write_presence(cache.watches, db_.prepared("watch_add"), db_.prepared("watch_remove"),
-                 [](Statement& to, const auto& row) { to.bind(row.target, row.run, row.command); });
+  for (const auto& [row, presence] : cache.watches.all()) {
+    const bool add = presence == Presence::added && !gone(row.run);
+    if (!add && presence != Presence::removed) continue;
+    db_.prepared(add ? "watch_add" : "watch_remove").bind(row.target, row.run, row.command).run();
+  }
   for (const auto& [key, slot] : changed(cache.signals))
     if (!gone(key->run)) db_.prepared("signal_add").bind(key->run, key->name, key->dedupe).run();
 }

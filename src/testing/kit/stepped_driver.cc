@@ -10,6 +10,12 @@ constexpr int kQuietRounds = 4;  // an answer may lead to the next request: noth
 constexpr Duration kPollStep{250'000};  // how far time moves while ready work waits for a worker's patience
 constexpr int kPollSteps = 40;
 
+engine::ClockworkOptions clockwork_options(bool cleanup) {
+  engine::ClockworkOptions out;
+  if (!cleanup) out.cleanup_interval = std::chrono::days(365 * 1000);  // the first one finds nothing
+  return out;
+}
+
 }  // namespace
 
 // ---- pool ----------------------------------------------------------------------------------------------------------
@@ -24,7 +30,13 @@ bool SteppedRuns::run_one() {
 
 SteppedPool::SteppedPool(SteppedDriver& driver, sdk::Driver::WorkerSetup setup)
     : driver_(driver), setup_(std::move(setup)) {
+  for (const auto& [name, handler] : driver_.stubs) stub(name, handler);
   setup_.handlers->seal();
+  if (driver_.witness != nullptr) {
+    auto watched_table = std::make_shared<engine::WorkflowTable>();
+    for (const auto& [name, maker] : setup_.workflows->makers()) watched_table->add(name, watched(maker, *this));
+    setup_.workflows = std::move(watched_table);
+  }
   hire();
   driver_.pools_.push_back(this);
 }
@@ -52,8 +64,31 @@ std::vector<engine::RunRef> SteppedPool::take_unstarted() {
   return out;
 }
 
+Witness& SteppedPool::witness() { return *driver_.witness; }
+
+void SteppedPool::kill() {
+  hired_.keeper->close();
+  dying_ = true;
+}
+
+bool SteppedPool::crash_if_due() {
+  if (!dies_when_quiet_) return false;
+  crash();
+  return true;
+}
+
+// A turn of a run, a body of ctx.run, or destructors of a run that is over.
+bool SteppedPool::run_job() {
+  ++job_;
+  turn_ = nullptr;
+  if (!hired_.executor->run_one()) return false;
+  if (turn_ != nullptr) dies_when_quiet_ = driver_.witness->turn_ended(*turn_);
+  if (dying_) crash();
+  return true;
+}
+
 bool SteppedPool::run_one() {
-  if (hired_.executor->run_one()) return true;
+  if (run_job()) return true;
   if (queue_.empty()) return false;
   engine::RunRef run = std::move(queue_.front());
   queue_.pop_front();
@@ -69,19 +104,24 @@ bool SteppedPool::run_one() {
     hired_.worker->finish(std::move(run), std::move(fault->outcome));
     return true;
   }
-  if (fault && fault->kind == Fault::Kind::crash_before) {
+  Witness* const witness = driver_.witness;
+  if ((fault && fault->kind == Fault::Kind::crash_before) ||
+      (witness != nullptr && witness->attempt_begins(run->task.execution))) {
     crash();
     return true;
   }
   ++driver_.calls[name];
   engine::HandlerOutcome outcome = setup_.handlers->call(*run);
-  if (fault) crash();
+  const bool dies = witness != nullptr && witness->attempt_ended(run->task.execution);
+  if (fault || dies) crash();
   else hired_.worker->finish(std::move(run), std::move(outcome));
   return true;
 }
 
 // Nothing of the dead worker is heard of again: its session is not renewed, its outcomes are not sent.
 void SteppedPool::crash() {
+  dying_ = false;
+  dies_when_quiet_ = false;
   queue_.clear();
   hired_.keeper->close();
   driver_.bury(std::move(hired_), add_saturated(driver_.now(), setup_.options.lease));
@@ -97,7 +137,7 @@ void SteppedPool::stop(Duration) {
 
 // ---- driver --------------------------------------------------------------------------------------------------------
 
-SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log)
+SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log, bool cleanup)
     : clock_(start),
       store_(clock_),
       random_(seed),
@@ -106,7 +146,7 @@ SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<
       env_{store_, clock_, monotonic_, random_, log_ != nullptr ? *log_ : base::null_log(), ids_},
       writer_(env_, {}),
       engine_(env_, writer_),
-      clockwork_(engine_, {}) {
+      clockwork_(engine_, clockwork_options(cleanup)) {
   engine::WriterHooks hooks;
   hooks.published = [this](const store::Wakes& wakes) {
     engine_.note_wakes(wakes);
@@ -156,10 +196,17 @@ bool SteppedDriver::run_user_code() {
     call();
     return true;
   }
+  for (SteppedPool* pool : pools_)
+    if (pool->crash_if_due()) return true;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     if (pools_[i]->run_one()) return true;
   }
   return false;
+}
+
+void SteppedDriver::stub(const std::string& name, engine::Handler handler) {
+  for (SteppedPool* pool : pools_) pool->stub(name, handler);
+  stubs.insert_or_assign(name, std::move(handler));
 }
 
 std::uint64_t SteppedDriver::change_count() const { return writer_.stats().commits; }

@@ -16,6 +16,7 @@
 #include "engine/worker.h"
 #include "sdk/driver.h"
 #include "store/memory/memory_store.h"
+#include "testing/kit/witness.h"
 #include "testing/manual_clock.h"
 
 namespace semel::testing {
@@ -48,7 +49,7 @@ struct HiredWorker {
 };
 
 // A worker pool whose handlers run when the driver says so. A crash replaces the worker inside.
-class SteppedPool final : public engine::Executor, public sdk::PoolDriver {
+class SteppedPool final : public engine::Executor, public sdk::PoolDriver, private TurnHost {
  public:
   SteppedPool(SteppedDriver& driver, sdk::Driver::WorkerSetup setup);
   ~SteppedPool() override;
@@ -64,20 +65,33 @@ class SteppedPool final : public engine::Executor, public sdk::PoolDriver {
 
   engine::Worker& worker() { return *hired_.worker; }
   bool run_one();
+  bool crash_if_due();  // everything that was under way is recorded
+  void stub(const std::string& name, const engine::Handler& handler) { setup_.handlers->add(name, handler); }
 
  private:
+  bool run_job();
   void crash();
   void hire();
+
+  // ---- TurnHost ----
+  Witness& witness() override;
+  std::uint64_t job() const override { return job_; }
+  void kill() override;
+  void turn_is_open(const TurnStory* story) override { turn_ = story; }
 
   SteppedDriver& driver_;
   sdk::Driver::WorkerSetup setup_;
   HiredWorker hired_;
   std::deque<engine::RunRef> queue_;
+  std::uint64_t job_ = 0;
+  const TurnStory* turn_ = nullptr;  // of the present job
+  bool dying_ = false;
+  bool dies_when_quiet_ = false;
 };
 
 class SteppedDriver final : public sdk::Driver {
  public:
-  SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log);
+  SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<base::LogSink> log, bool cleanup);
   ~SteppedDriver() override;
 
   // ---- Driver ----
@@ -98,10 +112,14 @@ class SteppedDriver final : public sdk::Driver {
   void advance_to(Instant at);
   std::optional<Instant> next_event();
   store::Store& store() { return store_; }
+  void stub(const std::string& name, engine::Handler handler);
+  bool has_workers() const { return !pools_.empty(); }
 
   std::map<std::string, std::deque<Fault>> faults;  // by task name
   std::map<std::string, int> calls;
   int attempts = 0;
+  std::map<std::string, engine::Handler> stubs;
+  Witness* witness = nullptr;  // set before the first worker starts, and outlives the last call
 
  private:
   friend class SteppedPool;

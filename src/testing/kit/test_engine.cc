@@ -2,8 +2,7 @@
 #include <utility>
 
 #include "sdk/host.h"
-#include "semel/testing.h"
-#include "testing/kit/stepped_driver.h"
+#include "testing/kit/kit.h"
 
 namespace semel::testing {
 namespace {
@@ -24,22 +23,22 @@ class SinkAdapter final : public base::LogSink {
 
 }  // namespace
 
-struct TestEngine::Impl {
-  SteppedDriver* driver = nullptr;  // owned by the host
-  std::optional<Engine> engine;
-};
-
 TestEngine::TestEngine(const TestOptions& options) : impl_(std::make_unique<Impl>()) {
   const Options chosen = options.engine().value_or(Options());
   const semel::LogSink sink = chosen.log().value_or(semel::LogSink());
   auto driver = std::make_unique<SteppedDriver>(options.seed().value_or(1), options.start().value_or(kTestStart),
-                                                sink ? std::make_shared<SinkAdapter>(sink) : nullptr);
+                                                sink ? std::make_shared<SinkAdapter>(sink) : nullptr,
+                                                options.cleanup().value_or(true));
   impl_->driver = driver.get();
   sdk::HostOptions host;
   host.tenant = chosen.tenant().value_or("default");
   host.env = std::make_shared<const sdk::HandlerEnv>(
       sdk::HandlerEnv{sdk::Sealer(chosen.codec().value_or(nullptr)), sink,
-                      [posted = driver->posted()](std::function<void()> call) { posted->push_back(std::move(call)); }});
+                      [posted = driver->posted()](std::function<void()> call) { posted->push_back(std::move(call)); },
+                      [driver = driver.get()](const engine::Run& run) {
+                        if (driver->witness != nullptr) driver->witness->key_read(run.task.execution);
+                      }});
+  impl_->env = host.env;
   const std::string tenant = host.tenant;
   impl_->engine.emplace(std::make_shared<sdk::Host>(std::move(driver), std::move(host)));
   impl_->engine->create_tenant(tenant).value();
@@ -83,6 +82,11 @@ void TestEngine::fail_next(std::string_view task, int count, std::string_view er
 void TestEngine::crash_next(std::string_view task, Crash when) {
   const auto kind = when == Crash::before_function ? Fault::Kind::crash_before : Fault::Kind::crash_after;
   impl_->driver->faults[std::string(task)].push_back({kind, {}});
+}
+
+void TestEngine::stub_raw(std::string task, RawHandler handler) {
+  static const auto kNoMiddleware = std::make_shared<const std::vector<Middleware>>();
+  impl_->driver->stub(task, sdk::make_handler(impl_->env, std::move(handler), kNoMiddleware));
 }
 
 int TestEngine::calls(std::string_view task) const {

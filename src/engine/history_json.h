@@ -14,7 +14,7 @@
 
 #include "engine/requests.h"
 
-namespace semel::api {
+namespace semel::engine {
 
 struct HistoryDocument {
   std::string workflow_id;
@@ -24,11 +24,11 @@ struct HistoryDocument {
   core::Encoding encoding = core::Encoding::json;  // of args
   std::string args;
   Instant started_at{};
-  std::vector<engine::HistoryEvent> events;
+  std::vector<HistoryEvent> events;
   bool operator==(const HistoryDocument&) const = default;
 };
 
-HistoryDocument history_document(const store::ExecutionView& run, std::vector<engine::HistoryEvent> events);
+HistoryDocument history_document(const store::ExecutionView& run, std::vector<HistoryEvent> events);
 
 // GET /executions/{id}/history.
 std::string history_json(const HistoryDocument& history);
@@ -37,4 +37,4 @@ std::string history_json(const HistoryDocument& history);
 // numbered 1, 2, 3 ... without gaps.
 Result<HistoryDocument> history_from_json(std::string text);
 
-}  // namespace semel::api
+}  // namespace semel::engine

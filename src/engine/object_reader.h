@@ -11,7 +11,7 @@
 #include "semel/result.h"
 #include "semel/time.h"
 
-namespace semel::api {
+namespace semel::engine {
 
 class ObjectReader {
  public:
@@ -47,4 +47,4 @@ class ObjectReader {
   std::optional<Error> fault_;
 };
 
-}  // namespace semel::api
+}  // namespace semel::engine

@@ -1,10 +1,10 @@
-#include "api/json/history.h"
+#include "engine/history_json.h"
 
 #include <gtest/gtest.h>
 
 #include "base/json.h"
 
-namespace semel::api {
+namespace semel::engine {
 namespace {
 
 using core::EventKind;
@@ -154,4 +154,4 @@ TEST(HistoryJson, ErrorsNameTheEventAndTheMember) {
 }
 
 }  // namespace
-}  // namespace semel::api
+}  // namespace semel::engine

@@ -1,4 +1,4 @@
-#include "api/json/object_reader.h"
+#include "engine/object_reader.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 
-namespace semel::api {
+namespace semel::engine {
 
 ObjectReader::ObjectReader(base::JsonValue value, std::string where) : value_(value), where_(std::move(where)) {
   if (value.kind() != base::JsonKind::object)
@@ -95,4 +95,4 @@ Result<void> ObjectReader::finish() {
   return fault_ ? Result<void>(*fault_) : Result<void>();
 }
 
-}  // namespace semel::api
+}  // namespace semel::engine

@@ -1,13 +1,13 @@
-#include "api/json/history.h"
+#include "engine/history_json.h"
 
-#include "api/json/object_reader.h"
 #include "base/base64.h"
 #include "base/duration.h"
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
+#include "engine/object_reader.h"
 
-namespace semel::api {
+namespace semel::engine {
 namespace {
 
 using base::JsonValue;
@@ -49,7 +49,7 @@ void write_payload(JsonWriter& json, std::string_view field, std::string_view by
   else json.field(std::string(field) + "_base64", base::to_base64(bytes));
 }
 
-void write_event(JsonWriter& json, const engine::HistoryEvent& recorded) {
+void write_event(JsonWriter& json, const HistoryEvent& recorded) {
   const core::Event& event = recorded.event;
   json.begin_object().field("seq", recorded.seq);
   write_instant(json, "at", recorded.at);
@@ -66,9 +66,9 @@ void write_event(JsonWriter& json, const engine::HistoryEvent& recorded) {
 
 // ---- reading --------------------------------------------------------------------------------------------------------
 
-Result<engine::HistoryEvent> read_event(const JsonValue& value, std::int32_t seq) {
+Result<HistoryEvent> read_event(const JsonValue& value, std::int32_t seq) {
   ObjectReader from(value, "event " + std::to_string(seq));
-  engine::HistoryEvent out;
+  HistoryEvent out;
   core::Event& event = out.event;
   out.seq = from.required("seq", &ObjectReader::number);
   if (out.seq != seq) from.refuse("seq must be " + std::to_string(seq) + ": events are numbered without gaps");
@@ -99,7 +99,7 @@ Result<void> read_events(const JsonValue& list, HistoryDocument& out) {
 
 }  // namespace
 
-HistoryDocument history_document(const store::ExecutionView& run, std::vector<engine::HistoryEvent> events) {
+HistoryDocument history_document(const store::ExecutionView& run, std::vector<HistoryEvent> events) {
   HistoryDocument out;
   out.workflow_id = run.execution.identity.value_or("");
   out.run_id = run.execution.id;
@@ -151,4 +151,4 @@ Result<HistoryDocument> history_from_json(std::string text) {
   return out;
 }
 
-}  // namespace semel::api
+}  // namespace semel::engine

@@ -1,0 +1,222 @@
+// Workflows that go on in another run: continued as new, or retried.
+#pragma once
+
+#include "store/conformance/runs_suite.h"
+
+namespace semel::store::conformance {
+
+class Chains : public Runs {
+ protected:
+  // The end of a run that goes on in `next`.
+  core::RunAdvance going_on(const Execution& held, EventKind kind, const Task& next) {
+    core::RunAdvance op = advance_of(held);
+    core::Event last = event(kind, 0, kError);
+    last.execution = next.id;
+    op.entries.push_back({{}, last, next});
+    return op;
+  }
+  // A child of `parent` under this id, claimed.
+  Execution child_of(const Execution& parent, std::int32_t command, Task child) {
+    child.parent = core::TaskEnqueue::Parent{parent.id, parent.identity.value_or(""), command};
+    core::RunAdvance op = advance_of(parent);
+    core::Event started = event(EventKind::child_started, command);
+    started.execution = child.id;
+    op.entries.push_back({{}, started, child});
+    run(op);
+    return claim_run(lane_);
+  }
+};
+
+TEST_P(Chains, WhatContinuesKeepsItsMemoAndTheSignalsNobodyRead) {
+  Task first = task().as_workflow("w");
+  first.memo = R"({"by":"ann"})";
+  first.attributes = R"({"tier":1})";
+  enqueue(first);
+  const Execution held = claim_run(lane_);
+  const Task next = task().as_workflow("w");
+  core::RunAdvance op = going_on(held, EventKind::run_continued, next);
+  for (const char* text : {"1", "2"}) {
+    core::Event unread = event(EventKind::signal_received, 0, text);
+    unread.name = "approve";
+    op.carried.push_back(unread);
+  }
+  run(op);
+  EXPECT_TRUE(run(op).existing);
+  const core::Run header = *store_->run_get(next.id).value();
+  EXPECT_EQ(header.memo, first.memo);
+  EXPECT_EQ(header.attributes, first.attributes);
+  const std::vector<core::Event> unread = mail(next.id);
+  ASSERT_EQ(unread.size(), 2u);
+  EXPECT_EQ(unread[0].data, "1");
+  EXPECT_EQ(unread[1].data, "2");
+  EXPECT_EQ(row(next.id).status, Status::queued);
+}
+
+TEST_P(Chains, ContinueAsNewMovesTheIdAndLinksTheRuns) {
+  const Execution held = owned("w");
+  Task next = task().as_workflow("w").with_args("[2]");
+  core::RunAdvance op = advance_of(held);
+  core::Event continued = event(EventKind::run_continued, 0, "[2]");
+  continued.execution = next.id;
+  op.entries.push_back({{}, continued, next});
+  EXPECT_EQ(run(op).status, Status::succeeded);
+  const Execution before = row(held.id);
+  EXPECT_EQ(before.close_reason, core::CloseReason::continued);
+  EXPECT_EQ(before.next, next.id);
+  EXPECT_EQ(newest("w", core::Space::workflow), next.id);
+  EXPECT_EQ(row(next.id).previous, held.id);
+  EXPECT_EQ(claim_run(lane_).id, next.id);
+}
+
+TEST_P(Chains, AFailedRunIsRetriedAsANewRunUntilItsAttemptsAreUsed) {
+  Task first = task().as_workflow("w");
+  first.max_attempts = 2;
+  enqueue(first);
+  const Execution held = claim_run(lane_);
+  Task next = task().as_workflow("w");
+  next.delay = 5s;
+  next.max_attempts = 9;
+  const core::RunAdvance op = going_on(held, EventKind::run_failed, next);
+  EXPECT_EQ(run(op).status, Status::failed);
+  EXPECT_TRUE(run(op).existing);
+  const Execution before = row(held.id);
+  EXPECT_EQ(before.close_reason, core::CloseReason::retried);
+  EXPECT_EQ(before.next, next.id);
+  EXPECT_EQ(before.error, kError);
+  EXPECT_EQ(newest("w", core::Space::workflow), next.id);
+  EXPECT_EQ(row(next.id).previous, held.id);
+  EXPECT_EQ(row(next.id).max_attempts, 2) << "the chain's";
+  EXPECT_EQ(claimable_runs(), 0u);
+  advance(5s);
+  run(core::TimersFire{});
+  Execution second = claim_run(lane_);
+  EXPECT_EQ(second.attempt, 2);
+  release(second);
+  second = claim_run(lane_);
+  EXPECT_EQ(second.attempt, 2) << "a run is one attempt";
+  const Task third = task().as_workflow("w");
+  EXPECT_EQ(run(going_on(second, EventKind::run_failed, third)).status, Status::failed);
+  EXPECT_FALSE(exists(third.id));
+  EXPECT_EQ(row(second.id).close_reason, core::CloseReason::none);
+  EXPECT_FALSE(row(second.id).next);
+}
+
+TEST_P(Chains, ARetriedRunIsNeverADeadLetterAndACancelledOneIsNotRetried) {
+  Task first = task().as_workflow("w");
+  first.lane = dead_letter_lane();
+  first.max_attempts = 2;
+  enqueue(first);
+  Task next = task().as_workflow("w");
+  next.lane = first.lane;
+  EXPECT_EQ(run(going_on(claim_run(first.lane), EventKind::run_failed, next)).status, Status::failed);
+  const Execution second = claim_run(first.lane);
+  EXPECT_EQ(run(going_on(second, EventKind::run_failed, task().as_workflow("w"))).status, Status::dead_lettered);
+  const Execution held = owned("c");
+  run(core::ExecutionCancel{core::kDefaultTenant, held.id, false});
+  const Task never = task().as_workflow("c");
+  core::RunAdvance close = reading(held);
+  close.entries.push_back(going_on(held, EventKind::run_failed, never).entries[0]);
+  EXPECT_EQ(run(close).status, Status::failed);
+  EXPECT_FALSE(exists(never.id));
+}
+
+TEST_P(Chains, OnlyTheLastRunOfAChainTellsItsParentAndWhoeverWaits) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    const Execution parent = owned(id + "-parent");
+    const Execution other = owned(id + "-other");
+    const Execution child = child_of(parent, 4, task().as_workflow(id));
+    core::RunAdvance attach = advance_of(other);
+    attach.entries.push_back({{}, event(EventKind::child_started, 7), task().as_workflow(id)});
+    run(attach);
+    const Task next = task().as_workflow(id);
+    run(going_on(child, kind, next));
+    EXPECT_TRUE(mail(parent.id).empty());
+    EXPECT_TRUE(mail(other.id).empty());
+    const Execution last = claim_run(lane_);
+    EXPECT_EQ(last.id, next.id);
+    EXPECT_EQ(last.parent_run, parent.id);
+    EXPECT_EQ(last.parent_command, 4);
+    run(advance_of(last, {event(EventKind::run_completed, 0, "9")}));
+    ASSERT_EQ(mail(parent.id).size(), 1u);
+    EXPECT_EQ(mail(parent.id)[0].kind, EventKind::child_completed);
+    EXPECT_EQ(mail(parent.id)[0].execution, next.id);
+    EXPECT_EQ(mail(parent.id)[0].command, 4);
+    ASSERT_EQ(mail(other.id).size(), 1u);
+    EXPECT_EQ(mail(other.id)[0].command, 7);
+  }
+}
+
+// W20
+TEST_P(Chains, ARedrivenRunIsANewOneAndTheOldHistoryStays) {
+  const Execution held = owned("w");
+  run(advance_of(held, {event(EventKind::local_completed, 1, "1")}));
+  core::RunAdvance failing = advance_of(held, {event(EventKind::run_failed, 0, kError)});
+  failing.known = 2;
+  run(failing);
+  const std::vector<core::Event> before = history(held.id);
+  const ExecutionId successor = fresh<ExecutionId>();
+  EXPECT_TRUE(run(core::ExecutionRedrive{core::kDefaultTenant, held.id, successor}).created);
+  EXPECT_EQ(kinds(successor), std::vector{EventKind::run_started});
+  EXPECT_EQ(claim_run(lane_).id, successor);
+  EXPECT_EQ(history(held.id), before);
+  EXPECT_EQ(row(held.id).status, Status::failed);
+}
+
+TEST_P(Chains, TheTimeoutOfAWorkflowRunsOnOverItsChain) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    Task first = task().as_workflow(id);
+    first.timeout = 60s;
+    enqueue(first);
+    const Instant ends = now() + 60s;
+    Task second = task().as_workflow(id);
+    advance(20s);
+    run(going_on(claim_run(lane_), kind, second));
+    EXPECT_EQ(row(second.id).timeout_at, ends) << "not a fresh one";
+    Task third = task().as_workflow(id);
+    third.timeout = 60s;
+    run(going_on(claim_run(lane_), kind, third));
+    EXPECT_EQ(row(third.id).timeout_at, ends) << "the earlier one counts";
+    advance(40s);
+    EXPECT_EQ(run(core::TimersFire{}).changed, 1);
+    EXPECT_EQ(row(third.id).status, Status::timed_out);
+    EXPECT_FALSE(store_->next_timer().value());
+  }
+  const Execution held = owned("w");
+  Task next = task().as_workflow("w");
+  next.timeout = 10s;
+  run(going_on(held, EventKind::run_continued, next));
+  EXPECT_EQ(row(next.id).timeout_at, now() + 10s) << "of that run, and of those after it";
+}
+
+TEST_P(Chains, AChildThatWentOnIsCancelledWhereItIs) {
+  const Execution parent = owned("parent");
+  const Execution child = child_of(parent, 4, task().as_workflow("child"));
+  const Task next = task().as_workflow("child");
+  run(going_on(child, EventKind::run_continued, next));
+  core::Event cancel = event(EventKind::child_cancel_requested, 4);
+  cancel.execution = child.id;
+  run(advance_of(parent, {cancel}));
+  EXPECT_EQ(row(next.id).status, Status::cancelled);
+  EXPECT_EQ(mail(parent.id).at(0).kind, EventKind::child_cancelled);
+}
+
+TEST_P(Chains, TheKeyOfAWorkflowStaysWithItsLastRun) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    const Task first = task().as_workflow(id).with_key("key-" + id);
+    enqueue(first);
+    const Execution held = claim_run(lane_);
+    const Task next = task().as_workflow(id);
+    run(going_on(held, kind, next));
+    Task again = first;
+    again.id = fresh<ExecutionId>();
+    EXPECT_EQ(run<core::TaskEnqueue>(again).execution, next.id);
+    run(advance_of(claim_run(lane_), {event(EventKind::run_completed)}));
+    EXPECT_EQ(store_->key_get(core::kDefaultTenant, "key-" + id).value()->expires_at, now() + 24h);
+    EXPECT_EQ(run<core::TaskEnqueue>(again).execution, next.id);
+  }
+}
+
+}  // namespace semel::store::conformance
