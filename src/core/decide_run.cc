@@ -1,5 +1,6 @@
 // Runs: what their owner records. The order of the checks is that of docs/rules.md, "RunAdvance".
 #include <algorithm>
+#include <limits>
 
 #include "core/decide_parts.h"
 #include "core/precondition.h"
@@ -234,9 +235,16 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
   }
 }
 
+// Numbers below those of commands: what comes of the successor's first command is mail of its own, even at this
+// instant. Sent again, a signal that went along is still the same one.
 void carry(const RunAdvance& op, RowCache& rows, Instant now) {
-  std::int32_t number = 0;
-  for (const Event& signal : op.carried) put_mail(rows, op.entries.back().start->id, signal, mail_id_of(++number), now);
+  const ExecutionId next = op.entries.back().start->id;
+  std::int32_t number = std::numeric_limits<std::int32_t>::min();
+  for (const Event& signal : op.carried) {
+    put_mail(rows, next, signal, mail_id_of(++number), now);
+    const SignalKey key{next, signal.name, signal.id};
+    if (!signal.id.empty() && !peek(rows.signals, key)) rows.signals.insert(key, Signal{key});
+  }
 }
 
 // The event as it is recorded; mail leaves the mailbox.
