@@ -1,5 +1,6 @@
 // Runs: what their owner records. The order of the checks is that of docs/rules.md, "RunAdvance".
 #include <algorithm>
+#include <limits>
 
 #include "core/decide_parts.h"
 #include "core/precondition.h"
@@ -13,6 +14,12 @@ bool closes(const RunAdvance& op) { return !op.entries.empty() && is_closing(op.
 bool parks(const RunAdvance& op) {
   return !op.entries.empty() && !op.entries.back().mail && op.entries.back().event.kind == EventKind::run_parked;
 }
+
+#if defined(SEMEL_MUTANT_CLOSE_IGNORES_MAIL)
+constexpr std::int64_t kUnreadAllowed = 1 << 30;
+#else
+constexpr std::int64_t kUnreadAllowed = 0;  // when a run ends
+#endif
 
 bool owns(const Execution& e, std::int32_t version) {
 #if defined(SEMEL_MUTANT_ADVANCE_WITHOUT_VERSION)
@@ -228,9 +235,16 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
   }
 }
 
+// Numbers below those of commands: what comes of the successor's first command is mail of its own, even at this
+// instant. Sent again, a signal that went along is still the same one.
 void carry(const RunAdvance& op, RowCache& rows, Instant now) {
-  std::int32_t number = 0;
-  for (const Event& signal : op.carried) put_mail(rows, op.entries.back().start->id, signal, mail_id_of(++number), now);
+  const ExecutionId next = op.entries.back().start->id;
+  std::int32_t number = std::numeric_limits<std::int32_t>::min();
+  for (const Event& signal : op.carried) {
+    put_mail(rows, next, signal, mail_id_of(++number), now);
+    const SignalKey key{next, signal.name, signal.id};
+    if (!signal.id.empty() && !peek(rows.signals, key)) rows.signals.insert(key, Signal{key});
+  }
 }
 
 // The event as it is recorded; mail leaves the mailbox.
@@ -268,10 +282,8 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   if (auto refused = refuse(op, rows, now)) return *refused;
   const std::int64_t unread = reads_mail(op) ? unread_after(op, rows) : 0;
   const Run& header = *rows.runs.find(op.execution);
-#if !defined(SEMEL_MUTANT_CLOSE_IGNORES_MAIL)
-  if (closes(op) && unread > 0)
+  if (closes(op) && unread > kUnreadAllowed)
     return AdvanceAnswer{rows.executions.find(op.execution)->status, header.events, true, false};
-#endif
   Append append;
   for (const auto& entry : op.entries) add_event(append, take_event(rows, entry));
   append_history(rows, op.execution, std::move(append), now);

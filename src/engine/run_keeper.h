@@ -99,6 +99,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   void refuse_code(const OwnedRef& run, const Error& error);
   Duration park_for(const Owned& run) const;
   void end_turn(const OwnedRef& run);
+  bool is_lost(const Owned& run) const;   // mutex held
   bool has_more(const Owned& run) const;  // mutex held
   bool settle_starts(const OwnedRef& run);
   void name_cancelled(Owned& run);

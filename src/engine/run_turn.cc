@@ -271,7 +271,7 @@ void RunKeeper::end_turn(const OwnedRef& run) {
   bool more = false, tell = false, draining = false;
   {
     std::lock_guard lock(mutex_);
-    if (run->gone) return;
+    if (is_lost(*run)) return;
     more = has_more(*run);
     const bool idle = run->locals_out == 0;
     tell = idle && !run->suspended;  // the store does not know yet that it waits
@@ -284,6 +284,15 @@ void RunKeeper::end_turn(const OwnedRef& run) {
   if (more) return again(run);
   if (draining) return give_up(run, Duration{0}, false);
   if (tell) record(run);
+}
+
+// Mutex held. Results of ctx.run that came since it was lost were dropped: it must not say that it waits.
+bool RunKeeper::is_lost(const Owned& run) const {
+#if defined(SEMEL_MUTANT_LOST_RUN_WAITS)
+  return run.gone && run.row().version == 0;  // never
+#else
+  return run.gone;
+#endif
 }
 
 // Mutex held.
@@ -400,7 +409,7 @@ void RunKeeper::record(const OwnedRef& run) {
   if (last == EventKind::run_continued) advance.carried = run->carried;
   {
     std::lock_guard lock(mutex_);
-    if (run->gone) return;  // results of ctx.run that came since were dropped: it does not wait
+    if (is_lost(*run)) return;
     run->asked_to_wait = !run->close && !run->handed && run->locals_out == 0 && run->local_results.empty();
     ++stats_.advances;
   }

@@ -78,6 +78,7 @@ const std::vector<std::string>& wanted_run_goals() {
       "signal learned",
       "signal deduplicated",
       "signal after the end refused",
+      "signal sent by a run",
       "run parked and resumed",
       "parked run resumed by hand",
       "continue as new",

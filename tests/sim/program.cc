@@ -11,9 +11,6 @@ namespace {
 using base::SeededRandom;
 using Text = Future<std::string>;
 
-// A run that has sent a signal cannot be replayed: code knows no call that its outcome belongs to.
-constexpr bool kRunsSendSignals = false;
-
 Duration millis(std::uint64_t count) { return Duration{static_cast<std::int64_t>(count) * 1000}; }
 
 // What the parts of one run share. The root's frame keeps it; parts hold on to it.
@@ -170,7 +167,7 @@ Part<void> carry_out(WorkflowContext& ctx, ScriptRef s, Op op) {
       break;
     }
     case Do::tell:
-      if (kRunsSendSignals) ctx.send_signal("wf-" + std::to_string(dice.below(12)), "go", "r" + ctx.uuid());
+      ctx.send_signal("wf-" + std::to_string(dice.below(12)), "go", "r" + ctx.uuid());
       break;
     default:
       ctx.set_state(s->trace.size());

@@ -41,7 +41,8 @@ class RunChecks {
   void check_ended();
   // Everything else, once all runs have ended. `table` makes code that replays every history.
   void check_end(const engine::WorkflowTable& table);
-  std::uint64_t runs_ended() const { return lengths_.size(); }
+  // Its history, one line.
+  std::string describe(const core::Execution& row);
 
  private:
   using Effect = std::pair<ExecutionId, std::string>;  // run, name

@@ -52,6 +52,14 @@ std::vector<Event> RunChecks::read_history(const core::Execution& row) {
   return events;
 }
 
+std::string RunChecks::describe(const core::Execution& row) {
+  std::string text;
+  for (const auto& event : read_history(row))
+    text += " " + std::string(core::to_string(event.kind)) + "#" + std::to_string(event.command) + "/" +
+            std::to_string(event.issued) + event.name;
+  return text;
+}
+
 void RunChecks::check_ended() {
   store::ExecutionFilter ended;
   ended.kind = Kind::workflow;

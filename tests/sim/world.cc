@@ -247,6 +247,8 @@ void World::quiet_down() {
   for (const auto& view : rows)
     history_.violation("liveness: execution " + view.execution.id.to_string() + " (" + view.execution.name + " in " +
                        view.queue + ") is still " + std::string(to_string(view.execution.status)));
+  for (const auto& view : rows)
+    if (view.execution.kind == Kind::workflow) history_.violation("liveness:" + runs_.describe(view.execution));
   for (const auto& place : places_)
     if (place.node && !rows.empty()) history_.violation("liveness: " + place.node->state());
   if (calls_.unanswered() > 0)

@@ -225,8 +225,11 @@ core::Answer Model::run(const RunAdvance& q) {
     const auto& last = q.entries.back();
     const Status status = close_run(*e, last).status;
     if (last.event.kind == EventKind::run_continued)
-      for (std::size_t i = 0; i < q.carried.size(); ++i)
-        send_mail(last.start->id, q.carried[i], mail_number(static_cast<std::int32_t>(i) + 1));
+      for (std::size_t i = 0; i < q.carried.size(); ++i) {
+        const auto& signal = q.carried[i];
+        send_mail(last.start->id, signal, mail_number(INT32_MIN + static_cast<std::int32_t>(i) + 1));
+        if (!signal.id.empty()) t_.signals.insert({last.start->id, signal.name, signal.id});
+      }
     return core::AdvanceAnswer{status, count, false, false};
   }
   if (parking(q)) {
