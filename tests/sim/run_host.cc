@@ -44,7 +44,6 @@ class WatchedCode final : public engine::RunCode {
   Result<std::string> query(const std::string& name, const std::string& args) override {
     return inner_->query(name, args);
   }
-  bool key_read(std::int32_t command) const override { return inner_->key_read(command); }
 
  private:
   Surroundings& world_;
