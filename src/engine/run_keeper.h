@@ -88,6 +88,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   void try_turn_again(const OwnedRef& run, Turn turn, bool read_mail);
   // User code: the engine is not used.
   Result<void> take_turn(const OwnedRef& run, Turn& turn);
+  static Result<void> read_mail(Owned& run, const Turn& turn);
   static void learn(Owned& run, std::optional<core::MailKey> mail, core::Event input, Instant now);
   static void collect(Owned& run);
   static void remember(Owned& run, const core::Event& event);

@@ -138,16 +138,29 @@ Result<void> RunKeeper::take_turn(const OwnedRef& run, Turn& turn) {
   }
   for (auto& query : turn.queries) query.done(run->code->query(query.name, query.args));
   for (auto& event : turn.refused) learn(*run, std::nullopt, std::move(event), turn.now);
-  for (const auto& mail : turn.mail) {
-    const bool known = std::ranges::any_of(run->entries, [&](const auto& e) { return e.entry.mail == mail.key; });
-    auto event = core::decode_event(mail.event);
-    if (!known && event) learn(*run, mail.key, *std::move(event), turn.now);
+  if (auto read = read_mail(*run, turn); !read) {
+    run->inside_since.store(0);
+    return read;
   }
   if (run->close && run->close->entry.event.kind == EventKind::run_continued)
     run->carried = run->code->unread_signals();
   run->inside_since.store(0);
   send_locals(run);
   take_local_result(*run, turn.now);
+  return {};
+}
+
+// What a refused close already learned lies in the mailbox still.
+Result<void> RunKeeper::read_mail(Owned& run, const Turn& turn) {
+  const std::size_t learned = run.entries.size();
+  for (const auto& mail : turn.mail) {
+    const auto end = run.entries.begin() + static_cast<std::ptrdiff_t>(learned);
+    if (std::any_of(run.entries.begin(), end, [&](const auto& e) { return e.entry.mail == mail.key; })) continue;
+    auto event = core::decode_event(mail.event);
+    if (!event || core::to_string(event->kind) == "unknown")
+      return make_error(ErrorCode::Unsupported, "mail of the run was written by a later version");
+    learn(run, mail.key, *std::move(event), turn.now);
+  }
   return {};
 }
 
