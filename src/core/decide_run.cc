@@ -1,6 +1,7 @@
 // Runs: what their owner records. The order of the checks is that of docs/rules.md, "RunAdvance".
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "core/decide_parts.h"
 #include "core/precondition.h"
@@ -51,6 +52,39 @@ void gather_cancel(const Execution& run, const Event& cancel, const RowCache& ro
   if (!e || !e->next || !e->identity || !want(rows.identities, identity_key_of(*e), needs.identities)) return;
   if (const Identity* newest = rows.identities.find(identity_key_of(*e)))
     gather_part(ExecutionCancel{run.tenant, newest->target, false}, rows, now, needs);
+}
+
+// What one advance starts and cancels does not exist yet when the rows of its end are gathered.
+std::optional<Execution> cancelled_at_birth(const RunAdvance& op, const Event& cancel) {
+  const auto begun = std::find_if(op.entries.begin(), op.entries.end(), [&](const auto& entry) {
+    return entry.start && entry.start->id == *cancel.execution;
+  });
+  if (begun == op.entries.end()) return std::nullopt;
+  const TaskEnqueue& start = *begun->start;
+  Execution e;
+  e.id = start.id;
+  e.tenant = start.tenant;
+  e.lane = start.lane;
+  e.kind = start.kind;
+  e.identity = start.identity;
+  e.concurrency_key = start.concurrency_key;
+  e.flags = (start.concurrency_key ? kHoldsSlot : 0) | (start.drop_at_end ? kDropAtEnd : 0);
+  return e;
+}
+
+// Each cancel may free a slot, and with it let in the next one, which may be cancelled too.
+void gather_cancels(const RunAdvance& op, const Execution& run, const RowCache& rows, Instant now, Needs& needs) {
+  std::map<SlotKey, std::int32_t> frees;
+  for (const auto& entry : op.entries) {
+    if (entry.event.kind != EventKind::step_cancel_requested && entry.event.kind != EventKind::child_cancel_requested)
+      continue;
+    gather_cancel(run, entry.event, rows, now, needs);
+    const auto unborn = cancelled_at_birth(op, entry.event);
+    if (unborn) gather_end(*unborn, rows, needs);
+    const Execution* target = unborn ? &*unborn : peek(rows.executions, *entry.event.execution);
+    if (target && target->concurrency_key) ++frees[slot_key_of(*target)];
+  }
+  gather_frees(frees, rows, needs);
 }
 
 // The command's number makes it the same signal however often it is sent.
@@ -270,9 +304,8 @@ void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs&
     if (entry.start && is_closing(entry.event.kind)) gather_next(*entry.start, rows, needs);
     else if (entry.start) gather_part(*entry.start, rows, now, needs);
     if (entry.event.kind == EventKind::signal_sent) gather_part(signal_of(*e, entry.event), rows, now, needs);
-    if (entry.event.kind == EventKind::step_cancel_requested || entry.event.kind == EventKind::child_cancel_requested)
-      gather_cancel(*e, entry.event, rows, now, needs);
   }
+  gather_cancels(op, *e, rows, now, needs);
   if (!closes(op)) return;
   want(rows.lanes, e->lane, needs.lanes);
   gather_end(*e, rows, needs);

@@ -270,8 +270,10 @@ class Run {
       return made->created && inserted(rows_.executions, made->execution);
     if (const auto* made = std::get_if<core::RedriveAnswer>(&decided))
       return made->created && inserted(rows_.executions, made->successor);
+    // Without a dedupe id nothing tells a signal that was learned from one that was never sent.
     if (const auto* made = std::get_if<core::SignalAnswer>(&decided))
-      return made->started && inserted(rows_.executions, made->run);
+      return made->created &&
+             inserted(rows_.mail, core::MailKey{made->run, batch_.now, std::get<core::RunSignal>(operation).mail});
     const auto* deliver = std::get_if<core::TaskDeliver>(&operation);
     return deliver != nullptr && inserted(rows_.leases, deliver->claim);
   }
