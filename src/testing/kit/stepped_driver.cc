@@ -20,6 +20,11 @@ engine::ClockworkOptions clockwork_options(bool cleanup) {
 
 // ---- pool ----------------------------------------------------------------------------------------------------------
 
+void SteppedRuns::close() {
+  closed_ = true;
+  const auto dropped = std::exchange(jobs_, {});
+}
+
 bool SteppedRuns::run_one() {
   if (jobs_.empty()) return false;
   const auto job = std::move(jobs_.front());
@@ -43,6 +48,8 @@ SteppedPool::SteppedPool(SteppedDriver& driver, sdk::Driver::WorkerSetup setup)
 
 SteppedPool::~SteppedPool() {
   std::erase(driver_.pools_, this);
+  hired_.keeper->close();
+  hired_.executor->close();
   driver_.bury(std::move(hired_), Instant{});
 }
 
@@ -124,6 +131,7 @@ void SteppedPool::crash() {
   dies_when_quiet_ = false;
   queue_.clear();
   hired_.keeper->close();
+  hired_.executor->close();
   driver_.bury(std::move(hired_), add_saturated(driver_.now(), setup_.options.lease));
   hire();
 }

@@ -33,12 +33,16 @@ class SteppedDriver;
 // Workflow code and bodies of ctx.run, in the order in which they were asked for.
 class SteppedRuns final : public engine::RunExecutor {
  public:
-  void decide(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
-  void call(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  void decide(std::function<void()> job) override {
+    if (!closed_) jobs_.push_back(std::move(job));
+  }
+  void call(std::function<void()> job) override { decide(std::move(job)); }
   bool run_one();
+  void close();  // drops what was not begun: jobs hold the keeper, which holds this
 
  private:
   std::deque<std::function<void()>> jobs_;
+  bool closed_ = false;
 };
 
 // A worker that is alive, or was: answers under way still find it.
