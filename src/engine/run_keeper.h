@@ -106,6 +106,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   void name_cancelled(Owned& run);
   Result<void> make_start(Owned& run, PendingEntry& pending, const LaneRef& lane);
   void retry_after_failure(Owned& run);
+  static void hand_on(const Owned& run, EnqueueRequest& next);
   void tell_updated(const Owned& run);
   static bool refuse_start(Owned& run, PendingEntry& pending, const Error& error);
   void make_lane(const OwnedRef& run, const std::string& queue);

@@ -331,6 +331,7 @@ bool RunKeeper::settle_starts(const OwnedRef& run) {
   for (auto& pending : run->entries)
     if (!settle(pending)) return make_lane(run, pending.request->queue), false;
   if (run->close) retry_after_failure(*run);
+  if (run->close && run->close->request && !run->close->entry.start) hand_on(*run, *run->close->request);
   if (run->close && !settle(*run->close)) return make_lane(run, run->close->request->queue), false;
   if (refused) return again(run), false;
   name_cancelled(*run);
@@ -368,7 +369,7 @@ void RunKeeper::retry_after_failure(Owned& run) {
   const core::Execution& row = run.row();
   if (last.entry.event.kind != EventKind::run_failed || last.request || row.attempt >= row.max_attempts) return;
   const LaneRef lane = engine_.directory().find(row.lane);
-  auto call = core::decode_overrides(run.claimed.view.payload.policy);
+  const auto call = core::decode_overrides(run.claimed.view.payload.policy);
   if (!call || !lane) return;
   const core::RetryPolicy policy = core::resolve_policy(*call, lane->retry);
   const auto error = base::JsonDocument::parse(last.entry.event.data);
@@ -380,11 +381,15 @@ void RunKeeper::retry_after_failure(Owned& run) {
   next.task_id = row.identity;
   next.encoding = run.claimed.view.payload.encoding;
   next.args = run.claimed.view.payload.args;
-  next.priority = row.priority;
-  next.retry = *call;
-  next.max_attempts = row.max_attempts;
   next.delay = core::backoff(policy, row.attempt, env_.random.next());
   last.request = std::move(next);
+}
+
+// What the start of the workflow chose holds for every run of its chain.
+void RunKeeper::hand_on(const Owned& run, EnqueueRequest& next) {
+  next.priority = run.row().priority;
+  next.max_attempts = run.row().max_attempts;
+  if (auto call = core::decode_overrides(run.claimed.view.payload.policy)) next.retry = *std::move(call);
 }
 
 // A step that could not even be asked for has failed; a next run that could not, fails this one. True: the code learns

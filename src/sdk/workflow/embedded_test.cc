@@ -227,10 +227,13 @@ TEST_F(EmbeddedRuns, AFailedWorkflowIsRunAgainAsAWholeWhenAskedTo) {
 }
 
 TEST_F(EmbeddedRuns, ContinuedRunsKeepTheSignalsNobodyReadYet) {
-  auto run = engine_.start(rounds_workflow, "r", 3).value();
+  auto run = engine_.start(rounds_workflow, "r", 3, StartOptions().priority(7).max_attempts(4)).value();
   for (int i = 1; i <= 4; ++i) run.signal("more", i).value();
   EXPECT_EQ(run.result().value(), 4);
-  EXPECT_NE(engine_.find(rounds_workflow, "r").value().run_id(), run.run_id());
+  const auto last = engine_.find(rounds_workflow, "r").value();
+  EXPECT_NE(last.run_id(), run.run_id());
+  EXPECT_EQ(last.execution().value().priority, 7) << "what the start chose holds for the whole chain";
+  EXPECT_EQ(last.execution().value().max_attempts, 4);
 }
 
 TEST_F(EmbeddedRuns, CancelLetsTheCodeCleanUpAndTerminateDoesNot) {
@@ -257,6 +260,37 @@ TEST_F(EmbeddedRuns, ARunOutlivesItsProcessAndGoesOnFromItsHistory) {
   EXPECT_EQ(found.update<int>("vote", 1).value(), 5);
   found.signal("approve", Approval{"ann"}).value();
   EXPECT_EQ(found.result().value(), "ann");
+}
+
+// Neither JSON nor the plain text: whatever passes unsealed does not decode.
+class Backwards final : public PayloadCodec {
+ public:
+  std::string encode(std::string_view plain) const override { return "#" + std::string(plain.rbegin(), plain.rend()); }
+  Result<std::string> decode(std::string_view stored) const override {
+    if (!stored.starts_with("#")) return make_error(ErrorCode::InvalidArgument, "not sealed");
+    return std::string(stored.rbegin(), stored.rend() - 1);
+  }
+  bool deterministic() const override { return true; }
+};
+
+TEST(SealedRuns, WhatARunLearnsAndSaysIsSealedInTheStore) {
+  Folder file;
+  const auto options = Options().codec(std::make_shared<const Backwards>());
+  {
+    auto engine = Engine::open(file.url(), options).value();
+    auto worker =
+        engine.start_worker(WorkerOptions().add(approval_workflow).add(mixed_workflow).add(double_it)).value();
+    EXPECT_EQ(engine.start(mixed_workflow, "m", 4).value().result().value(), 10);
+    auto run = engine.start(approval_workflow, "a").value();
+    EXPECT_EQ(run.update<int>("vote", 4).value(), 4);
+    EXPECT_EQ(run.state<std::string>().value(), "waiting");
+  }
+  auto engine = Engine::open(file.url(), options).value();
+  auto worker = engine.start_worker(WorkerOptions().add(approval_workflow)).value();
+  auto run = engine.find(approval_workflow, "a").value();
+  run.signal("approve", Approval{"secret-name"}).value();
+  EXPECT_EQ(run.result().value(), "secret-name");
+  EXPECT_EQ(engine.export_history(run.run_id()).value().find("secret-name"), std::string::npos);
 }
 
 TEST_F(EmbeddedRuns, TwoWorkflowsOfOneNameAreRefused) {
