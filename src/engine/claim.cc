@@ -105,12 +105,13 @@ void Engine::claim_in(SessionId session, std::shared_ptr<const ClaimRequest> req
 
 void Engine::park_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
                         Callback<Views> done) {
-  auto look = [this, request, tenant, deadline, done](Instant now) {
+  auto look = [this, request, tenant, deadline, done](Instant now,
+                                                      const SeenExecutions&) -> std::optional<ExecutionId> {
     auto wants = wants_of(*request, tenant);
     if (wants && wants->empty()) {
-      if (now < deadline) return false;
+      if (now < deadline) return ExecutionId{};
       done(Views{});
-      return true;
+      return std::nullopt;
     }
     // Somebody else may win the race: then wait on.
     claim_once(request, tenant, [this, request, tenant, deadline, done](Result<Views> views) {
@@ -118,7 +119,7 @@ void Engine::park_claim(std::shared_ptr<const ClaimRequest> request, core::Tenan
       if (go_on) return park_claim(request, tenant, deadline, done);
       done(std::move(views));
     });
-    return true;
+    return std::nullopt;
   };
   parked_.park_for_work(deadline, std::move(look), [done](const Error& why) { done(why); });
   look_wake();

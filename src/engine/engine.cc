@@ -7,7 +7,7 @@
 
 namespace semel::engine {
 
-Engine::Engine(Env env, Writer& writer) : env_(env), writer_(writer), directory_(env.store) {}
+Engine::Engine(Env env, Writer& writer) : env_(env), writer_(writer), directory_(env.store), parked_(env.store) {}
 Engine::~Engine() = default;
 
 std::string_view to_string(core::DeliveryOutcome outcome) {

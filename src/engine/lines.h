@@ -10,9 +10,11 @@
 
 namespace semel::engine {
 
-// With several lines the first one serves claims and most sweeps, which take long, and its share of the enqueues; what
-// holders write about their executions keeps off it, so that no outcome waits behind a claim.
+// With several lines the first one serves claims and most sweeps, which take long, its share of the enqueues, and every
+// start of a workflow, so that a claim may ride with it; what holders write about their executions keeps off it, so that
+// no outcome waits behind a claim.
 inline std::size_t line_of(const core::TaskEnqueue& op, std::size_t lines) {
+  if (op.kind == Kind::workflow) return 0;
   if (op.identity) return std::hash<std::string>{}(*op.identity) % lines;
   if (op.idempotency_key) return std::hash<std::string>{}(*op.idempotency_key) % lines;
   return std::hash<ExecutionId>{}(op.id) % lines;
@@ -21,7 +23,7 @@ inline std::size_t line_of(const core::TaskDeliver& op, std::size_t lines) {
   return std::hash<std::string>{}(op.identity) % lines;  // as the enqueue of the same id
 }
 inline std::size_t line_of(const core::RunSignal& op, std::size_t lines) {
-  if (!op.execution) return std::hash<std::string>{}(op.identity) % lines;  // as the start of the same id
+  if (!op.execution) return 0;  // as the start of the same id
   return 1 + std::hash<ExecutionId>{}(*op.execution) % (lines - 1);
 }
 template <class Op>

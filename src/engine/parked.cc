@@ -1,42 +1,33 @@
 #include "engine/parked.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace semel::engine {
-namespace {
 
-constexpr std::size_t kRemembered = 4096;
-
-}  // namespace
-
-Parked::Ticket Parked::enter() {
-  std::lock_guard lock(mutex_);
-  ++entering_;
-  return {notes_};
-}
-
-void Parked::leave(Ticket) {
-  std::lock_guard lock(mutex_);
-  --entering_;
-}
-
-void Parked::park_for_end(Ticket ticket, ExecutionId execution, Instant now, Instant deadline, Look look, Drop drop) {
-  Waiter waiter{execution, deadline, Instant{}, std::move(look), std::move(drop)};
-  {
-    std::lock_guard lock(mutex_);
-    --entering_;
-    if (!noted_since(execution, ticket.seen)) waiter.look_at = add_saturated(now, kPollInterval);
+void SeenExecutions::read(core::TenantId tenant, std::span<const ExecutionId> ids) {
+  auto found = store_.executions_get(tenant, ids);
+  if (!found) return;  // each is asked for by itself, and told why
+  for (auto& view : *found) {
+    const ExecutionId id = view.execution.id;
+    views_.insert_or_assign(id, std::move(view));
   }
-  park(std::move(waiter));
 }
 
-void Parked::park_for_end(ExecutionId execution, Instant deadline, Look look, Drop drop) {
-  park(Waiter{execution, deadline, Instant{}, std::move(look), std::move(drop)});
+Result<std::optional<store::ExecutionView>> SeenExecutions::get(core::TenantId tenant, ExecutionId id) const {
+  if (const auto it = views_.find(id); it != views_.end() && it->second.execution.tenant == tenant)
+    return std::optional(it->second);
+  return store_.execution_get(tenant, id);
+}
+
+void Parked::park_for_end(core::TenantId tenant, ExecutionId execution, Instant deadline, Look look, Drop drop) {
+  park(Waiter{tenant, execution, deadline, Instant{}, std::move(look), std::move(drop)});
 }
 
 void Parked::park_for_work(Instant deadline, Look look, Drop drop) {
-  park(Waiter{ExecutionId{}, deadline, Instant{}, std::move(look), std::move(drop)});
+  park(Waiter{{}, ExecutionId{}, deadline, Instant{}, std::move(look), std::move(drop)});
 }
 
 void Parked::park(Waiter waiter) {
@@ -54,13 +45,10 @@ bool Parked::note(const store::Wakes& wakes) {
   std::lock_guard lock(mutex_);
   const bool ready = !wakes.lanes.empty() || !wakes.alone.empty();
   if (!ready && wakes.ended.empty()) return false;
-  ++notes_;
-  if (ready) work_noted_ = notes_;
-  if (waiters_.empty() && looking_ == 0 && entering_ == 0) {
-    forgotten_ = notes_;
-    return false;
+  if (looking_ > 0) {
+    work_noted_ = work_noted_ || ready;
+    ended_.insert(wakes.ended.begin(), wakes.ended.end());
   }
-  remember(wakes.ended);
   if (waiters_.empty()) return looking_ > 0;
   const std::unordered_set<ExecutionId> ended(wakes.ended.begin(), wakes.ended.end());
   bool due = looking_ > 0;
@@ -73,32 +61,19 @@ bool Parked::note(const store::Wakes& wakes) {
   return due;
 }
 
-void Parked::remember(const std::vector<ExecutionId>& ended) {
-  for (const auto& id : ended) {
-    ended_[id] = notes_;
-    ended_order_.emplace_back(notes_, id);
-  }
-  while (ended_order_.size() > kRemembered) {
-    const auto& [note, id] = ended_order_.front();
-    forgotten_ = note;
-    if (const auto it = ended_.find(id); it != ended_.end() && it->second == note) ended_.erase(it);
-    ended_order_.pop_front();
-  }
-}
-
-bool Parked::noted_since(const ExecutionId& execution, std::uint64_t seen) const {
-  if (execution.is_nil()) return work_noted_ > seen;
-  if (forgotten_ > seen) return true;
-  const auto it = ended_.find(execution);
-  return it != ended_.end() && it->second > seen;
+SeenExecutions Parked::read_all(const std::list<Waiter>& due) {
+  std::map<core::TenantId, std::vector<ExecutionId>> wanted;
+  for (const auto& waiter : due)
+    if (!waiter.execution.is_nil()) wanted[waiter.tenant].push_back(waiter.execution);
+  SeenExecutions seen(store_);
+  for (const auto& [tenant, ids] : wanted) seen.read(tenant, ids);
+  return seen;
 }
 
 Instant Parked::step(Instant now) {
   std::list<Waiter> due;
-  std::uint64_t seen = 0;
   {
     std::lock_guard lock(mutex_);
-    seen = notes_;
     for (auto it = waiters_.begin(); it != waiters_.end();) {
       const auto next = std::next(it);
       if (it->look_at <= now || it->deadline <= now) due.splice(due.end(), waiters_, it);
@@ -106,12 +81,23 @@ Instant Parked::step(Instant now) {
     }
     looking_ = due.size();
   }
-  for (auto it = due.begin(); it != due.end();) it = it->look(now) ? due.erase(it) : std::next(it);
+  if (!due.empty()) {
+    const SeenExecutions seen = read_all(due);
+    for (auto it = due.begin(); it != due.end();) {
+      const auto waits_for = it->look(now, seen);
+      if (waits_for) it->execution = *waits_for;
+      it = waits_for ? std::next(it) : due.erase(it);
+    }
+  }
   std::lock_guard lock(mutex_);
-  looking_ = 0;
   // A hint that came while these were being looked at may have been meant for them.
-  for (auto& waiter : due)
-    waiter.look_at = noted_since(waiter.execution, seen) ? now : add_saturated(now, kPollInterval);
+  for (auto& waiter : due) {
+    const bool noted = waiter.execution.is_nil() ? work_noted_ : ended_.count(waiter.execution) != 0;
+    waiter.look_at = noted ? now : add_saturated(now, kPollInterval);
+  }
+  looking_ = 0;
+  work_noted_ = false;
+  ended_.clear();
   waiters_.splice(waiters_.end(), due);
   Instant next = kEndOfTime;
   for (const auto& waiter : waiters_) next = std::min({next, waiter.look_at, waiter.deadline});

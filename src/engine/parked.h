@@ -1,40 +1,48 @@
 // Callers that wait for something in the store to change: results, and polls for work. Hints make them look sooner; the
-// poll interval is the truth. Thread-safe; `due` is called by the step that does the looking.
+// poll interval is the truth. All that are due in one step are read from the store in one go. Thread-safe.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
-#include <utility>
-#include <vector>
+#include <unordered_set>
 
 #include "core/row_cache.h"
 #include "store/port.h"
 
 namespace semel::engine {
 
+// The executions that one step's waiters wait for, as that step read them.
+class SeenExecutions {
+ public:
+  explicit SeenExecutions(store::Store& store) : store_(store) {}
+  void read(core::TenantId tenant, std::span<const ExecutionId> ids);
+  // One that was not read with the others is read now.
+  Result<std::optional<store::ExecutionView>> get(core::TenantId tenant, ExecutionId id) const;
+
+ private:
+  store::Store& store_;
+  std::unordered_map<ExecutionId, store::ExecutionView> views_;
+};
+
 class Parked {
  public:
-  // One look. True: it answered its caller and is done. `now` is store time.
-  using Look = std::function<bool(Instant now)>;
+  // One look. Nothing: it answered its caller and is done. Else the execution whose end it waits for now; nil: work.
+  // `now` is store time.
+  using Look = std::function<std::optional<ExecutionId>(Instant now, const SeenExecutions& seen)>;
   // The caller's end when the engine stops.
   using Drop = std::function<void(const Error& why)>;
 
   static constexpr Duration kPollInterval{250'000};
 
-  // Taken before a caller looks for the first time: what is noted from then on is not missed, and nobody looks twice
-  // for nothing. Given to park_for_end, or given back.
-  struct Ticket {
-    std::uint64_t seen = 0;
-  };
-  Ticket enter();
-  void leave(Ticket ticket);
+  explicit Parked(store::Store& store) : store_(store) {}
 
-  void park_for_end(ExecutionId execution, Instant deadline, Look look, Drop drop);  // looked at by the next step
-  void park_for_end(Ticket ticket, ExecutionId execution, Instant now, Instant deadline, Look look, Drop drop);
+  // Looked at by the next step for the first time.
+  void park_for_end(core::TenantId tenant, ExecutionId execution, Instant deadline, Look look, Drop drop);
   void park_for_work(Instant deadline, Look look, Drop drop);
 
   // True: something is due at once.
@@ -45,6 +53,7 @@ class Parked {
 
  private:
   struct Waiter {
+    core::TenantId tenant{};
     ExecutionId execution;  // nil: waits for work
     Instant deadline{};
     Instant look_at{};
@@ -52,19 +61,15 @@ class Parked {
     Drop drop;
   };
   void park(Waiter waiter);
-  void remember(const std::vector<ExecutionId>& ended);                      // mutex_ held
-  bool noted_since(const ExecutionId& execution, std::uint64_t seen) const;  // mutex_ held
+  SeenExecutions read_all(const std::list<Waiter>& due);
 
+  store::Store& store_;
   mutable std::mutex mutex_;
   std::list<Waiter> waiters_;
+  // While a step looks: what was noted since it began.
   std::size_t looking_ = 0;
-  std::size_t entering_ = 0;
-  std::uint64_t notes_ = 0;
-  std::uint64_t work_noted_ = 0;  // the note that last told of work
-  // The last executions that ended, and the note that told so.
-  std::unordered_map<ExecutionId, std::uint64_t> ended_;
-  std::deque<std::pair<std::uint64_t, ExecutionId>> ended_order_;
-  std::uint64_t forgotten_ = 0;  // notes up to this one may be missing
+  bool work_noted_ = false;
+  std::unordered_set<ExecutionId> ended_;
   bool closed_ = false;
   Error closed_why_;
 };

@@ -50,37 +50,29 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   // Runs that were continued or retried are followed to the one that holds the result.
-  auto look = [this, tenant = *id, execution, deadline, done,
-               reached = std::make_shared<ExecutionId>(execution)](Instant now) {
-    ExecutionId& at = *reached;
+  auto look = [tenant = *id, execution, deadline, done, reached = execution](
+                  Instant now, const SeenExecutions& seen) mutable -> std::optional<ExecutionId> {
     for (int hops = 0; hops < kMaxFollowed; ++hops) {
-      auto view = env_.store.execution_get(tenant, at);
-      if (!view) {
-        done(view.error());
-        return true;
-      }
-      if (!*view) {
-        done(unknown_execution(at));
-        return true;
+      auto view = seen.get(tenant, reached);
+      if (!view || !*view) {
+        done(!view ? view.error() : unknown_execution(reached));
+        return std::nullopt;
       }
       const auto& row = (*view)->execution;
       const bool goes_on =
           row.close_reason == core::CloseReason::continued || row.close_reason == core::CloseReason::retried;
       if (is_terminal(row.status) && goes_on && row.next) {
-        at = *row.next;
+        reached = *row.next;
         continue;
       }
-      if (!is_terminal(row.status) && now < deadline) return false;
+      if (!is_terminal(row.status) && now < deadline) return reached;
       done(**std::move(view));
-      return true;
+      return std::nullopt;
     }
     done(make_error(ErrorCode::Internal, "the chain of execution " + execution.to_string() + " does not end"));
-    return true;
+    return std::nullopt;
   };
-  const Parked::Ticket ticket = parked_.enter();
-  const Instant now = env_.store.clock().now();
-  if (look(now)) return parked_.leave(ticket);
-  parked_.park_for_end(ticket, execution, now, deadline, look, [done](const Error& why) { done(why); });
+  parked_.park_for_end(*id, execution, deadline, look, [done](const Error& why) { done(why); });
   look_wake();
 }
 

@@ -135,22 +135,23 @@ Result<std::optional<UpdateOutcome>> find_answer(store::Store& store, ExecutionI
 
 void Engine::await_update(core::TenantId tenant, ExecutionId run, std::string update_id, Instant deadline,
                           Callback<UpdateOutcome> done) {
-  auto look = [this, tenant, run, update_id, deadline, done, seen = std::make_shared<std::int32_t>(0)](Instant now) {
+  auto look = [this, tenant, run, update_id, deadline, done, past = std::make_shared<std::int32_t>(0)](
+                  Instant now, const SeenExecutions& seen) -> std::optional<ExecutionId> {
     // Read before the history: what was answered before the end is found after it.
-    auto view = env_.store.execution_get(tenant, run);
-    auto answer = find_answer(env_.store, run, update_id, *seen);
-    if (!view || !answer) return done(!view ? view.error() : answer.error()), true;
-    if (*answer) return done(**std::move(answer)), true;
+    auto view = seen.get(tenant, run);
+    auto answer = find_answer(env_.store, run, update_id, *past);
+    if (!view || !answer) return done(!view ? view.error() : answer.error()), std::nullopt;
+    if (*answer) return done(**std::move(answer)), std::nullopt;
     if (!*view || is_terminal((*view)->execution.status))
       return done(make_error(ErrorCode::WorkflowAlreadyCompleted,
                              "run " + run.to_string() + " ended before it answered update '" + update_id + "'")),
-             true;
-    if (now < deadline) return false;
+             std::nullopt;
+    if (now < deadline) return run;
     return done(make_error(ErrorCode::NotReady,
                            "update '" + update_id + "' is not answered yet; ask again with its id")),
-           true;
+           std::nullopt;
   };
-  parked_.park_for_end(run, deadline, look, [done](const Error& why) { done(why); });
+  parked_.park_for_end(tenant, run, deadline, look, [done](const Error& why) { done(why); });
   look_wake();
 }
 

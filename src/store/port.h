@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +125,8 @@ class Store {
   virtual Result<std::vector<core::Lane>> lane_list() = 0;  // all tenants
   virtual Result<LaneStats> lane_stats(core::LaneId lane) = 0;
   virtual Result<std::optional<ExecutionView>> execution_get(core::TenantId tenant, ExecutionId id) = 0;
+  // Those of the ids that exist, in any order. A store that is far away asks once for all.
+  virtual Result<std::vector<ExecutionView>> executions_get(core::TenantId tenant, std::span<const ExecutionId> ids);
   // The newest execution of an id.
   virtual Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space,
                                                               std::string_view key) = 0;
@@ -174,5 +177,16 @@ class Store {
   // Every table as sorted text lines, `table|column=value|...`; equal stores print equal text. For tests and debugging.
   virtual Result<std::string> snapshot() = 0;
 };
+
+inline Result<std::vector<ExecutionView>> Store::executions_get(core::TenantId tenant,
+                                                                std::span<const ExecutionId> ids) {
+  std::vector<ExecutionView> found;
+  for (const auto& id : ids) {
+    auto view = execution_get(tenant, id);
+    if (!view) return view.error();
+    if (*view) found.push_back(**std::move(view));
+  }
+  return found;
+}
 
 }  // namespace semel::store

@@ -89,6 +89,12 @@ Result<std::optional<ExecutionView>> PostgresReads::execution_get(core::TenantId
                                              first_row(read_view));
 }
 
+Result<std::vector<ExecutionView>> PostgresReads::executions_get(core::TenantId tenant,
+                                                                 std::span<const ExecutionId> ids) {
+  return query<std::vector<ExecutionView>>(statements::executions_get, Params().i32(tenant).uuids(ids),
+                                           all_rows(read_view));
+}
+
 Result<std::optional<ExecutionView>> PostgresReads::execution_find(core::TenantId tenant, core::Space space,
                                                                    std::string_view key) {
   return query<std::optional<ExecutionView>>(statements::execution_find, Params().i32(tenant).i16(space).bytes(key),

@@ -39,6 +39,7 @@ class PostgresReads : public Store {
   Result<std::vector<core::Lane>> lane_list() override;
   Result<LaneStats> lane_stats(core::LaneId lane) override;
   Result<std::optional<ExecutionView>> execution_get(core::TenantId tenant, ExecutionId id) override;
+  Result<std::vector<ExecutionView>> executions_get(core::TenantId tenant, std::span<const ExecutionId> ids) override;
   Result<std::optional<ExecutionView>> execution_find(core::TenantId tenant, core::Space space,
                                                       std::string_view key) override;
   Result<std::vector<ExecutionView>> execution_list(const ExecutionFilter& filter) override;
