@@ -61,7 +61,7 @@ ours() {
 
 stop_peers() {
   [[ -x "$work/peers/run/servers.sh" ]] || return 0
-  (cd "$work/peers/run" && ./servers.sh stop redis; ./servers.sh stop pg) >/dev/null 2>&1 || true
+  (cd "$work/peers/run" && ./servers.sh stop redis; ./servers.sh stop pg; [[ ! -e "$WORK/restate.pid" ]] || ./servers.sh stop restate) >/dev/null 2>&1 || true
 }
 finish() {
   stop_peers
@@ -92,6 +92,12 @@ peer() {
   echo "{\"who\":\"peer\",\"round\":$round,${line:1}" >>"$results"
 }
 
+# A peer with a server of its own, which the peer's harness starts: it does not run beside the next scenario.
+peer_alone() {
+  peer "$@"
+  (cd "$WORK/run" && ./servers.sh stop "$2" && rm -f "$WORK/$2.pid") >/dev/null 2>&1 || true
+}
+
 if ((with_peers)) && [[ -d "$peers" ]] && command -v npm >/dev/null; then start_peers; else with_peers=0; say "without peers: no harness at $peers, or no npm"; fi
 
 for ((round = 1; round <= rounds; ++round)); do
@@ -105,6 +111,9 @@ for ((round = 1; round <= rounds; ++round)); do
   if ((with_peers)); then peer "$round" bullmq s3; fi
   ours "$round" duplicates 20000
   if ((with_peers)); then peer "$round" bullmq s4 n=20000; fi
+  ours "$round" workflow 2000
+  if ((with_peers)); then peer_alone "$round" restate s5; fi
+  ours "$round" workflow 2000 --execute
   ours "$round" drain 50000 --kill
   if ((with_peers)); then peer "$round" bullmq s7; fi
   ours "$round" limits 100000

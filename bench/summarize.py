@@ -17,6 +17,8 @@ BARS = [
     ("B2", "drain", "rate", True, "pg-boss", "s2", "rate", 1.2, 1.2),
     ("B3 p50", "latency", "p50_ms", False, "bullmq", "s3", "p50", 0.5, 0.3),
     ("B4", "duplicates", "rate", True, "bullmq", "s4", "rate", 3.0, 3.0),
+    ("B5", "workflow", "rate", True, "restate", "s5", "wf_s", 6.0, 10.0),
+    ("B5x", "workflow --execute", "rate", True, "restate", "s5", "wf_s", 2.0, 3.0),
 ]
 
 
@@ -83,7 +85,9 @@ def other_table(rows):
     for what, scenario, field, bar in (
             ("B1 p50 ms", "enqueue", "p50_ms", "-"), ("B1 p99 ms", "enqueue", "p99_ms", "-"),
             ("B1 operations per commit", "enqueue", "mean_batch", "-"), ("B3 p99 ms", "latency", "p99_ms", "-"),
-            ("B4 executions", "duplicates", "executions", "1"), ("B6 worker idle MiB", "drain", "idle_resident_mib", "15"),
+            ("B4 executions", "duplicates", "executions", "1"),
+            ("B5 steps per commit", "workflow", "steps_per_commit", "-"), ("B5 p99 ms", "workflow", "p99_ms", "-"),
+            ("B5x steps per commit", "workflow --execute", "steps_per_commit", "-"), ("B6 worker idle MiB", "drain", "idle_resident_mib", "15"),
             ("B6 worker after B2 MiB", "drain", "resident_mib", "80"), ("B7 lost", "drain --kill", "lost", "0"),
             ("B7 executed twice", "drain --kill", "executed_twice", "handlers in flight"),
             ("B7 seconds from kill to done", "drain --kill", "recover_seconds", "3 after the 2 s lease")):

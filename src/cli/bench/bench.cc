@@ -160,9 +160,11 @@ Result<int> bench(Session& session, const Args& args) {
   }
   SEMEL_TRY(options, options_of(args, *scenario));
   if (options.kill && name != "drain") return session.bad_usage("--kill goes with drain");
+  if (options.execute && name != "workflow") return session.bad_usage("--execute goes with workflow");
   Report report;
   const std::string url = session.settings().store;
-  report.add("scenario", options.kill ? "drain --kill" : name).add("store", url.substr(0, url.find(':')));
+  const std::string variant = options.kill ? " --kill" : options.execute ? " --execute" : "";
+  report.add("scenario", name + variant).add("store", url.substr(0, url.find(':')));
   report.add("version", kVersion).add("payload_bytes", options.payload_bytes);
   SEMEL_TRY(code, scenario->run(session, options, report));
   progress("");
