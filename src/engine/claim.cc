@@ -38,7 +38,7 @@ void Engine::claim(ClaimRequest request, Callback<Views> done) {
   auto shared = std::make_shared<const ClaimRequest>(std::move(request));
   claim_once(shared, *tenant, [this, shared, tenant = *tenant, wait, done = std::move(done)](Result<Views> views) {
     if (!views || !views->empty() || wait.count() == 0) return done(std::move(views));
-    park_claim(shared, tenant, add_saturated(env_.store.clock().now(), wait), done);
+    wait_for_claim(shared, tenant, add_saturated(env_.store.clock().now(), wait), done);
   });
 }
 
@@ -103,8 +103,8 @@ void Engine::claim_in(SessionId session, std::shared_ptr<const ClaimRequest> req
   });
 }
 
-void Engine::park_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
-                        Callback<Views> done) {
+void Engine::wait_for_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
+                            Callback<Views> done) {
   auto look = [this, request, tenant, deadline, done](Instant now,
                                                       const SeenExecutions&) -> std::optional<ExecutionId> {
     auto wants = wants_of(*request, tenant);
@@ -116,12 +116,12 @@ void Engine::park_claim(std::shared_ptr<const ClaimRequest> request, core::Tenan
     // Somebody else may win the race: then wait on.
     claim_once(request, tenant, [this, request, tenant, deadline, done](Result<Views> views) {
       const bool go_on = views && views->empty() && env_.store.clock().now() < deadline;
-      if (go_on) return park_claim(request, tenant, deadline, done);
+      if (go_on) return wait_for_claim(request, tenant, deadline, done);
       done(std::move(views));
     });
     return std::nullopt;
   };
-  parked_.park_for_work(deadline, std::move(look), [done](const Error& why) { done(why); });
+  waiting_.wait_for_work(deadline, std::move(look), [done](const Error& why) { done(why); });
   look_wake();
 }
 

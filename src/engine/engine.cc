@@ -7,7 +7,7 @@
 
 namespace semel::engine {
 
-Engine::Engine(Env env, Writer& writer) : env_(env), writer_(writer), directory_(env.store), parked_(env.store) {}
+Engine::Engine(Env env, Writer& writer) : env_(env), writer_(writer), directory_(env.store), waiting_(env.store) {}
 Engine::~Engine() = default;
 
 std::string_view to_string(core::DeliveryOutcome outcome) {
@@ -98,15 +98,15 @@ void Engine::session_close(SessionId session, Callback<Instant> done) {
 // ---- for the driver -------------------------------------------------------------------------------------------------
 
 void Engine::note_wakes(const store::Wakes& wakes) {
-  if (parked_.note(wakes)) look_wake();
+  if (waiting_.note(wakes)) look_wake();
 }
 
 void Engine::look_wake() {
   if (wake) wake();
 }
 
-Instant Engine::step(Instant now) { return parked_.step(now); }
+Instant Engine::step(Instant now) { return waiting_.step(now); }
 
-void Engine::stop(const Error& why) { parked_.drop_all(why); }
+void Engine::stop(const Error& why) { waiting_.drop_all(why); }
 
 }  // namespace semel::engine

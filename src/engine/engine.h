@@ -13,8 +13,8 @@
 #include "engine/env.h"
 #include "engine/explain.h"
 #include "engine/lane_directory.h"
-#include "engine/parked.h"
 #include "engine/requests.h"
+#include "engine/waiting_room.h"
 #include "engine/writer.h"
 
 namespace semel::engine {
@@ -128,8 +128,8 @@ class Engine {
   void claim_once(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Callback<Views> done);
   void claim_in(SessionId session, std::shared_ptr<const ClaimRequest> request,
                 std::vector<core::TaskClaim::Want> wants, Callback<Views> done);
-  void park_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
-                  Callback<Views> done);
+  void wait_for_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
+                      Callback<Views> done);
   Result<std::vector<core::TaskClaim::Want>> wants_of(const ClaimRequest& request, core::TenantId tenant);
   store::ExecutionView view_of(core::ClaimedTask task) const;
   void look_wake();
@@ -140,7 +140,7 @@ class Engine {
   Env env_;
   Writer& writer_;
   LaneDirectory directory_;
-  Parked parked_;
+  WaitingRoom waiting_;
 };
 
 }  // namespace semel::engine

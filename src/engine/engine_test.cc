@@ -315,7 +315,8 @@ TEST(WaitResult, IsAnsweredAtTheEndOrAtTheDeadline) {
   world.node.engine.step(world.clock.now());
   EXPECT_EQ(seen, (std::vector<Status>{Status::queued, Status::succeeded}));
   wait(Duration{60'000'000});
-  EXPECT_EQ(seen.size(), 3u);
+  world.node.engine.step(world.clock.now());
+  EXPECT_EQ(seen.size(), 3u) << "what ended before is answered by the next step";
 }
 
 TEST(Bulk, DryRunNamesAndTheRealOneChanges) {

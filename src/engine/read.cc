@@ -72,7 +72,7 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
     done(make_error(ErrorCode::Internal, "the chain of execution " + execution.to_string() + " does not end"));
     return std::nullopt;
   };
-  parked_.park_for_end(*id, execution, deadline, look, [done](const Error& why) { done(why); });
+  waiting_.wait_for_end(*id, execution, deadline, look, [done](const Error& why) { done(why); });
   look_wake();
 }
 

@@ -151,7 +151,7 @@ void Engine::await_update(core::TenantId tenant, ExecutionId run, std::string up
                            "update '" + update_id + "' is not answered yet; ask again with its id")),
            std::nullopt;
   };
-  parked_.park_for_end(tenant, run, deadline, look, [done](const Error& why) { done(why); });
+  waiting_.wait_for_end(tenant, run, deadline, look, [done](const Error& why) { done(why); });
   look_wake();
 }
 

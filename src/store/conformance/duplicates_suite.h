@@ -321,6 +321,23 @@ TEST_P(Duplicates, TheSameIdInAnotherTenantOrOfAnotherKindIsAnotherThing) {
   EXPECT_FALSE(store_->execution_get(core::kDefaultTenant, other.id).value().has_value());
 }
 
+TEST_P(Duplicates, ExecutionsAskedForTogetherAreThoseThatExistInTheTenant) {
+  const ExecutionId first = enqueue(task().with_id("one"));
+  const ExecutionId second = ended(task().with_id("two"), Status::succeeded);
+  const std::vector<ExecutionId> ids = {second, fresh<ExecutionId>(), first, second};
+  std::set<ExecutionId> found;
+  const auto views = store_->executions_get(core::kDefaultTenant, ids);
+  for (const auto& view : views.value()) {
+    found.insert(view.execution.id);
+    EXPECT_EQ(to_line(view.execution), line(view.execution.id));
+    EXPECT_EQ(view.queue, store_->execution_get(core::kDefaultTenant, view.execution.id).value()->queue);
+  }
+  EXPECT_EQ(found, (std::set<ExecutionId>{first, second}));
+  EXPECT_TRUE(store_->executions_get(core::kDefaultTenant, {}).value().empty());
+  const auto stranger = run(core::TenantEnsure{"acme"}).tenant;
+  EXPECT_TRUE(store_->executions_get(stranger, ids).value().empty());
+}
+
 TEST_P(Duplicates, AnExecutionKeepsEveryByteItWasGiven) {
   Task odd = task();
   odd.args = std::string("\x00\xff\xfe binary \n", 13);

@@ -1,4 +1,4 @@
-#include "engine/parked.h"
+#include "engine/waiting_room.h"
 
 #include <algorithm>
 #include <map>
@@ -22,15 +22,15 @@ Result<std::optional<store::ExecutionView>> SeenExecutions::get(core::TenantId t
   return store_.execution_get(tenant, id);
 }
 
-void Parked::park_for_end(core::TenantId tenant, ExecutionId execution, Instant deadline, Look look, Drop drop) {
-  park(Waiter{tenant, execution, deadline, Instant{}, std::move(look), std::move(drop)});
+void WaitingRoom::wait_for_end(core::TenantId tenant, ExecutionId execution, Instant deadline, Look look, Drop drop) {
+  enter(Waiter{tenant, execution, deadline, Instant{}, std::move(look), std::move(drop)});
 }
 
-void Parked::park_for_work(Instant deadline, Look look, Drop drop) {
-  park(Waiter{{}, ExecutionId{}, deadline, Instant{}, std::move(look), std::move(drop)});
+void WaitingRoom::wait_for_work(Instant deadline, Look look, Drop drop) {
+  enter(Waiter{{}, ExecutionId{}, deadline, Instant{}, std::move(look), std::move(drop)});
 }
 
-void Parked::park(Waiter waiter) {
+void WaitingRoom::enter(Waiter waiter) {
   {
     std::lock_guard lock(mutex_);
     if (!closed_) {
@@ -41,7 +41,7 @@ void Parked::park(Waiter waiter) {
   waiter.drop(closed_why_);
 }
 
-bool Parked::note(const store::Wakes& wakes) {
+bool WaitingRoom::note(const store::Wakes& wakes) {
   std::lock_guard lock(mutex_);
   const bool ready = !wakes.lanes.empty() || !wakes.alone.empty();
   if (!ready && wakes.ended.empty()) return false;
@@ -61,7 +61,7 @@ bool Parked::note(const store::Wakes& wakes) {
   return due;
 }
 
-SeenExecutions Parked::read_all(const std::list<Waiter>& due) {
+SeenExecutions WaitingRoom::read_all(const std::list<Waiter>& due) {
   std::map<core::TenantId, std::vector<ExecutionId>> wanted;
   for (const auto& waiter : due)
     if (!waiter.execution.is_nil()) wanted[waiter.tenant].push_back(waiter.execution);
@@ -70,7 +70,7 @@ SeenExecutions Parked::read_all(const std::list<Waiter>& due) {
   return seen;
 }
 
-Instant Parked::step(Instant now) {
+Instant WaitingRoom::step(Instant now) {
   std::list<Waiter> due;
   {
     std::lock_guard lock(mutex_);
@@ -104,7 +104,7 @@ Instant Parked::step(Instant now) {
   return next;
 }
 
-void Parked::drop_all(const Error& why) {
+void WaitingRoom::drop_all(const Error& why) {
   std::list<Waiter> all;
   {
     std::lock_guard lock(mutex_);
@@ -115,7 +115,7 @@ void Parked::drop_all(const Error& why) {
   for (auto& waiter : all) waiter.drop(why);
 }
 
-std::size_t Parked::size() const {
+std::size_t WaitingRoom::size() const {
   std::lock_guard lock(mutex_);
   return waiters_.size();
 }

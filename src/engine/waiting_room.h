@@ -29,7 +29,7 @@ class SeenExecutions {
   std::unordered_map<ExecutionId, store::ExecutionView> views_;
 };
 
-class Parked {
+class WaitingRoom {
  public:
   // One look. Nothing: it answered its caller and is done. Else the execution whose end it waits for now; nil: work.
   // `now` is store time.
@@ -39,11 +39,11 @@ class Parked {
 
   static constexpr Duration kPollInterval{250'000};
 
-  explicit Parked(store::Store& store) : store_(store) {}
+  explicit WaitingRoom(store::Store& store) : store_(store) {}
 
   // Looked at by the next step for the first time.
-  void park_for_end(core::TenantId tenant, ExecutionId execution, Instant deadline, Look look, Drop drop);
-  void park_for_work(Instant deadline, Look look, Drop drop);
+  void wait_for_end(core::TenantId tenant, ExecutionId execution, Instant deadline, Look look, Drop drop);
+  void wait_for_work(Instant deadline, Look look, Drop drop);
 
   // True: something is due at once.
   bool note(const store::Wakes& wakes);
@@ -60,7 +60,7 @@ class Parked {
     Look look;
     Drop drop;
   };
-  void park(Waiter waiter);
+  void enter(Waiter waiter);
   SeenExecutions read_all(const std::list<Waiter>& due);
 
   store::Store& store_;
