@@ -369,6 +369,19 @@ using Operation =
                  SessionOpen, SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep,
                  RetentionSweep, KeysExpire, InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal, RunResume>;
 
+// Every execution that an operation of a caller may create: a task or run of its own, steps, children, the next run.
+template <class Visit>
+void for_each_start(const Operation& operation, Visit visit) {
+  if (const auto* enqueue = std::get_if<TaskEnqueue>(&operation)) {
+    visit(*enqueue);
+  } else if (const auto* advance = std::get_if<RunAdvance>(&operation)) {
+    for (const auto& entry : advance->entries)
+      if (entry.start) visit(*entry.start);
+  } else if (const auto* signal = std::get_if<RunSignal>(&operation)) {
+    if (signal->start) visit(*signal->start);
+  }
+}
+
 // Error: the operation was refused and changed nothing.
 using Answer =
     std::variant<NoAnswer, Error, EnqueueAnswer, ClaimAnswer, DeliverAnswer, HeartbeatAnswer, EndAnswer, CancelAnswer,

@@ -207,7 +207,7 @@ bool Writer::take_batch(Line& line, Instant now) {
     in_flight_ += line.current.size();
   }
   if (line.current.empty()) return false;
-  if (line.index == 0 && line.pending.empty() && hooks_.ride) add_riders(line);
+  if (&line != slow_.get() && line.pending.empty() && hooks_.ride) add_riders(line);
   line.batch.id = env_.next_id<BatchId>();
   return true;
 }
@@ -235,11 +235,10 @@ void Writer::add_ledger(Line& line, Instant now) {
 void Writer::add_riders(Line& line) {
   if (line.current.size() >= options_.max_batch) return;
   FreshLanes lanes;
-  for (const auto& item : line.current) {
-    const auto* enqueue = std::get_if<core::TaskEnqueue>(&item->operation);
-    if (enqueue != nullptr && !enqueue->delay && !enqueue->scheduled_at)
-      ++(enqueue->kind == Kind::task ? lanes.tasks : lanes.runs)[enqueue->lane];
-  }
+  for (const auto& item : line.current)
+    core::for_each_start(item->operation, [&](const core::TaskEnqueue& start) {
+      if (!start.delay && !start.scheduled_at) ++(start.kind == Kind::task ? lanes.tasks : lanes.runs)[start.lane];
+    });
   if (lanes.tasks.empty() && lanes.runs.empty()) return;
   std::vector<Rider> riders = hooks_.ride(lanes);
   if (riders.empty()) return;

@@ -249,9 +249,7 @@ class Run {
       }
     }
     Answer decided = core::decide(operation, rows_, batch_.now);
-    if (const auto* enqueued = std::get_if<EnqueueAnswer>(&decided);
-        enqueued && enqueued->created && std::holds_alternative<TaskEnqueue>(operation))
-      fresh_.emplace_back(i, enqueued->execution);
+    core::for_each_start(operation, [&](const TaskEnqueue& start) { fresh_.emplace_back(i, start.id); });
     if (std::holds_alternative<core::EnqueueWithin>(operation) && std::holds_alternative<Error>(decided))
       refused_whole_ = true;
     if (recall_ && made_now(operation, decided))
@@ -340,7 +338,7 @@ class Run {
   RowCache rows_;
   std::vector<bool> open_;                                  // not answered yet
   std::vector<std::size_t> claims_;                         // operations that are claims of this run
-  std::vector<std::pair<std::size_t, ExecutionId>> fresh_;  // created by which operation
+  std::vector<std::pair<std::size_t, ExecutionId>> fresh_;  // what may have been created, and by which operation
   std::vector<core::LaneName> created_names_;
   std::int32_t blind_rows_ = 0;
   bool recall_ = false;         // an earlier run of this batch committed: only read the answers back
