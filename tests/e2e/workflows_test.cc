@@ -226,6 +226,18 @@ TEST(CliWorkflow, HistoryAsJsonIsReadBackEqual) {
   EXPECT_EQ(engine::history_json(*history) + "\n", exported.out);
 }
 
+TEST(CliWorkflow, AFailedRunIsFollowedByAnotherOneWhileAttemptsAreLeft) {
+  const Place place;
+  const Ran started = place.json({"workflow", "start", "approval", "--id", "order-7", "--args", R"({"within":"soon"})",
+                                  "--max-attempts", "2", "--retry", R"({"initial_interval":"1ms","jitter":0})"});
+  ASSERT_EQ(started.exit_code, 0) << started.out;
+  ASSERT_EQ(place.semel({"worker", "--run-for", "2s", "--quiet", "--store", place.store}).exit_code, 0);
+  const Ran last = place.json({"workflow", "get", "order-7"});
+  EXPECT_EQ(last.text("status"), "failed") << last.out;
+  EXPECT_EQ(last.number("attempt"), 2);
+  EXPECT_EQ(last.text("previous_execution_id"), started.text("execution_id"));
+}
+
 // ---- bad input ------------------------------------------------------------------------------------------------------
 
 class BadWorkflowInput : public testing::Test {
@@ -298,6 +310,10 @@ TEST_F(BadWorkflowInput, Starts) {
   refuse(start({"--on-duplicate", "maybe"}), "InvalidArgument", "on_duplicate");
   refuse(start({"--reuse", "sometimes"}), "InvalidArgument", "reuse");
   refuse(start({"--timeout", "0"}), "InvalidArgument", "timeout");
+  refuse(start({"--max-attempts", "0"}), "InvalidArgument", "max_attempts");
+  refuse(start({"--max-attempts", "few"}), "InvalidArgument", "max-attempts");
+  refuse(start({"--retry", "{"}), "InvalidArgument", "retry");
+  refuse(start({"--retry", R"({"pause":"1s"})"}), "InvalidArgument", "pause");
   refuse({"workflow", "list", "--status", "asleep"}, "InvalidArgument", "status");
   refuse({"workflow", "list", "--limit", "0"}, "InvalidArgument", "limit");
 }
