@@ -96,7 +96,7 @@ struct DeliverOptions {
 struct Explanation {
   std::optional<Execution> execution;
   std::string summary;    // one sentence
-  std::string waits_for;  // e.g. "backoff", "queue_paused"; "none" when it does not wait
+  std::string waits_for;  // e.g. "backoff", "queue_paused", of a run "signals"; "none" when it does not wait
   std::vector<std::pair<std::string, std::int64_t>> duplicates;  // rule that answered -> how often
 };
 
@@ -239,7 +239,8 @@ class Engine {
   Result<Execution> get(ExecutionId id);
   Result<Execution> get_task(std::string_view task_id);  // the newest execution of that id
   Result<std::vector<Execution>> list(const ExecutionQuery& query = {});
-  Result<Explanation> explain(std::string_view task_id);
+  // By task_id, workflow_id or execution id. `kind` tells which one is meant where an id is a task's and a workflow's.
+  Result<Explanation> explain(std::string_view id, std::optional<Kind> kind = std::nullopt);
 
   // ---- deliveries from a message broker
   // ------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "base/json_value.h"
 #include "cli/table.h"
 #include "cli/timeline.h"
+#include "engine/explain_run.h"
 
 namespace semel::cli {
 namespace {
@@ -98,13 +99,6 @@ std::string preview(const core::Event& event) {
   return on_one_line(event.data);
 }
 
-bool opens(EventKind kind) {
-  return kind == EventKind::step_scheduled || kind == EventKind::timer_started || kind == EventKind::child_started ||
-         kind == EventKind::signal_sent || kind == EventKind::promise_scheduled;
-}
-
-bool settles(EventKind kind) { return core::is_input(kind) || kind == EventKind::timer_cancelled; }
-
 }  // namespace
 
 const Teller::Asked* Teller::asked(const core::Event& event) const {
@@ -118,15 +112,16 @@ std::string Teller::detail_of(const engine::HistoryEvent& recorded) const {
   if (event.kind == EventKind::signal_sent) return "to " + plain(event.id);
   if (event.kind == EventKind::decision_completed && !event.id.empty()) return "by " + plain(event.id);
   if (core::is_closing(event.kind)) return elapsed(recorded.at - start_);
-  if (const Asked* command = asked(event); command && settles(event.kind)) return elapsed(recorded.at - command->at);
+  if (const Asked* command = asked(event); command && engine::settles_command(event.kind))
+    return elapsed(recorded.at - command->at);
   return plain(event.id);
 }
 
 void Teller::remember(const engine::HistoryEvent& recorded, const EventLine& line, std::string noun) {
   const core::Event& event = recorded.event;
   if (event.kind == EventKind::update_received) updates_[event.id] = event.name;
-  if (settles(event.kind)) open_.erase(event.command);
-  if (!opens(event.kind)) return;
+  if (engine::settles_command(event.kind)) open_.erase(event.command);
+  if (!engine::opens_command(event.kind)) return;
   std::string awaited = line.who;
   if (event.kind == EventKind::timer_started) awaited += " " + line.detail;
   Asked& command = asked_[event.command];

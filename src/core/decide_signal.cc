@@ -13,6 +13,9 @@ std::optional<ExecutionId> addressed(const RunSignal& op, const RowCache& rows) 
   return id ? std::optional(id->target) : std::nullopt;
 }
 
+// The caller gave no dedupe id. Its mail's is the request's own: who brings it again is the same request.
+bool is_unnamed(const RunSignal& op) { return !op.update && op.dedupe == op.mail.to_string(); }
+
 // An update and a signal of one name know nothing of each other; no name has a control character in it.
 SignalKey key_of(const RunSignal& op, ExecutionId run) {
   return {run, op.update ? "\x1f" + op.name : op.name, op.dedupe};
@@ -31,7 +34,7 @@ Event event_of(const RunSignal& op) {
   Event event;
   event.kind = op.update ? EventKind::update_received : EventKind::signal_received;
   event.name = op.name;
-  event.id = op.dedupe;
+  if (!is_unnamed(op)) event.id = op.dedupe;
   event.data = op.data;
   return event;
 }
@@ -55,7 +58,7 @@ Answer tell(const RunSignal& op, RowCache& rows, const Execution& e, bool starte
   const SignalKey key = key_of(op, e.id);
   // Of a run that was just made nothing is loaded.
 #if !defined(SEMEL_MUTANT_SIGNAL_TWICE)
-  if (!op.dedupe.empty() && peek(rows.signals, key)) return SignalAnswer{e.id, false, started};
+  if (!op.dedupe.empty() && peek(rows.signals, key)) return SignalAnswer{e.id, is_unnamed(op), started};
 #endif
   if (is_terminal(e.status)) return finished(e.id, e.status);
   if (!op.dedupe.empty() && !peek(rows.signals, key)) rows.signals.insert(key, Signal{key});

@@ -95,7 +95,10 @@ class Engine {
   // The newest execution of a task_id; also finds an execution by its own id, as tasks without task_id print it.
   Result<store::ExecutionView> get_task(std::string_view tenant, std::string_view task_id, Kind kind = Kind::task);
   Result<std::vector<store::ExecutionView>> list(std::string_view tenant, store::ExecutionFilter filter);
-  Result<Explanation> explain(std::string_view tenant, std::string_view id_or_execution);
+  // By task_id, workflow_id or execution id. An id that is both a task's and a workflow's needs `kind`: without it
+  // InvalidArgument names the two.
+  Result<Explanation> explain(std::string_view tenant, std::string_view id_or_execution,
+                              std::optional<Kind> kind = std::nullopt);
   Result<Explanation> explain_key(std::string_view tenant, std::string_view key);
 
   // Answers when the execution is terminal, or with the row as it is at `deadline` (store time). Follows

@@ -6,6 +6,7 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "engine/engine.h"
+#include "engine/explain_run.h"
 
 namespace semel::engine {
 
@@ -31,6 +32,12 @@ std::string_view to_string(WaitReason reason) {
       return "no_handler";
     case WaitReason::cancel_pending:
       return "cancel_pending";
+    case WaitReason::outcomes:
+      return "outcomes";
+    case WaitReason::signals:
+      return "signals";
+    case WaitReason::parked:
+      return "parked";
   }
   return "";
 }
@@ -140,6 +147,7 @@ void why_waiting(const core::Execution& row, const core::Lane& lane, Instant now
 
 std::string reason_words(const Explanation& out) {
   const std::string until = out.not_before ? " until " + base::format_instant(*out.not_before) : "";
+  const std::string again = out.not_before ? " at " + base::format_instant(*out.not_before) : "";
   const auto& view = *out.execution;
   switch (out.reason) {
     case WaitReason::none:
@@ -161,10 +169,17 @@ std::string reason_words(const Explanation& out) {
     case WaitReason::concurrency_key:
       return ": waits behind concurrency_key " + base::printable(view.execution.concurrency_key.value_or(""));
     case WaitReason::no_handler:
-      return ": a worker claimed it but has no handler named " + base::printable(view.execution.name) +
-             "; offered again" + until;
+      return ": a worker claimed it but has no " +
+             std::string(view.execution.kind == Kind::task ? "handler" : "workflow") + " named " +
+             base::printable(view.execution.name) + "; offered again" + again;
     case WaitReason::cancel_pending:
       return ": cancel was requested, the worker has not answered yet";
+    case WaitReason::outcomes:
+      return ": waits for " + open_words(*out.run);
+    case WaitReason::signals:
+      return ": waits for signals only, nothing that it started is open";
+    case WaitReason::parked:
+      return ": parked, its code does not fit its history" + parked_words(*out.run) + "; tried again" + again;
   }
   return "";
 }
@@ -172,9 +187,14 @@ std::string reason_words(const Explanation& out) {
 std::string summary_of(const Explanation& out) {
   if (!out.execution) return out.key ? "the key's execution is gone, the key still answers duplicates" : "not known";
   const auto& row = out.execution->execution;
-  std::string text =
-      "execution " + row.id.to_string() + " is " + std::string(to_string(row.status)) + reason_words(out);
-  text += " (attempt " + std::to_string(row.attempt) + " of " + std::to_string(row.max_attempts) + ")";
+  std::string text = out.run ? "run " : "execution ";
+  text += row.id.to_string();
+  if (out.run && row.identity) text += " of workflow " + base::printable(*row.identity);
+  text += " is " + std::string(to_string(row.status)) + reason_words(out);
+  if (out.run) text += end_words(row) + owner_words(row, *out.run);
+  // A run has one attempt unless its start asked for more.
+  if (!out.run || (row.max_attempts > 1 && row.attempt > 0))
+    text += " (attempt " + std::to_string(row.attempt) + " of " + std::to_string(row.max_attempts) + ")";
   std::int64_t duplicates = 0;
   for (const auto& id : out.duplicates)
     for (const auto& [rule, count] : id.counts) duplicates += count;
@@ -189,6 +209,23 @@ Result<void> add_duplicates(store::Store& store, const core::IdentityKey& id, Ex
   return {};
 }
 
+// Task ids and workflow ids know nothing of each other: one text may be both, and neither is the better guess.
+Result<Kind> kind_of_id(store::Store& store, core::TenantId tenant, std::string_view id) {
+  auto task = store.execution_find(tenant, core::Space::task, id);
+  if (!task) return task.error();
+  auto run = store.execution_find(tenant, core::Space::workflow, id);
+  if (!run) return run.error();
+  if (!*task && !*run && !ExecutionId::parse(id))
+    return make_error(ErrorCode::ExecutionNotFound,
+                      base::printable(id) + " is no task_id, workflow_id or execution_id");
+  if (!*task || !*run) return *run ? Kind::workflow : Kind::task;
+  Error error = make_error(ErrorCode::InvalidArgument,
+                           base::printable(id) + " is a task_id and a workflow_id: say which of them is meant");
+  error.details = {{"task_execution_id", base::quote_json((*task)->execution.id.to_string())},
+                   {"workflow_execution_id", base::quote_json((*run)->execution.id.to_string())}};
+  return error;
+}
+
 }  // namespace
 
 Result<Explanation> Engine::explain_view(core::TenantId tenant, store::ExecutionView view) {
@@ -201,15 +238,24 @@ Result<Explanation> Engine::explain_view(core::TenantId tenant, store::Execution
   out.whereabouts = *where;
   auto lane = store.lane_stats(row.lane);
   if (!lane) return lane.error();
-  why_waiting(row, lane->lane, store.clock().now(), out);
-  if ((row.status == Status::claimed || row.status == Status::running) && row.cancel_requested_at)
-    out.reason = WaitReason::cancel_pending;
+  const Instant now = store.clock().now();
+  why_waiting(row, lane->lane, now, out);
+  const bool held = row.kind == Kind::task ? row.status == Status::claimed || row.status == Status::running
+                                           : row.status == Status::running && row.session;
+  if (held && row.cancel_requested_at) out.reason = WaitReason::cancel_pending;
   out.lease_expires_at = row.lease_expires_at;
   if (row.session) {
     auto session = store.session_get(*row.session);
     if (!session) return session.error();
     if (*session && out.lease_expires_at)
       out.lease_expires_at = std::max(*out.lease_expires_at, (*session)->expires_at);
+  }
+  if (row.kind == Kind::workflow) {
+    auto run = explain_run(store, row);
+    if (!run) return run.error();
+    run->owner_lost = row.session && out.lease_expires_at.value_or(Instant{}) <= now;
+    if (const WaitReason why = why_suspended(row, *run); why != WaitReason::none) out.reason = why;
+    out.run = *std::move(run);
   }
   auto attention = store.attention_get(row.id);
   if (!attention) return attention.error();
@@ -235,10 +281,16 @@ Result<Explanation> Engine::explain_view(core::TenantId tenant, store::Execution
   return out;
 }
 
-Result<Explanation> Engine::explain(std::string_view tenant, std::string_view id_or_execution) {
+Result<Explanation> Engine::explain(std::string_view tenant, std::string_view id_or_execution,
+                                    std::optional<Kind> kind) {
   auto id = directory_.tenant(tenant);
   if (!id) return id.error();
-  auto view = get_task(tenant, id_or_execution);
+  if (!kind) {
+    auto found = kind_of_id(env_.store, *id, id_or_execution);
+    if (!found) return found.error();
+    kind = *found;
+  }
+  auto view = get_task(tenant, id_or_execution, *kind);
   if (!view) return view.error();
   return explain_view(*id, *std::move(view));
 }

@@ -83,7 +83,9 @@ Result<core::RunSignal> prepare_signal(SignalRequest request, core::TenantId ten
   operation.identity = std::move(request.workflow_id);
   operation.execution = request.execution;
   operation.name = std::move(request.name);
-  operation.dedupe = std::move(request.dedupe_id).value_or("");
+  // One of its own, so that the store can tell a signal that it took from one that never came, when the commit was lost
+  // from sight. The code does not see it.
+  operation.dedupe = std::move(request.dedupe_id).value_or(request.update ? "" : mail.to_string());
   operation.data = std::move(request.data);
   operation.mail = mail;
   operation.update = request.update;

@@ -4,6 +4,8 @@
 #include "engine/engine.h"
 #include "store/memory/memory_store.h"
 #include "testing/engine_node.h"
+#include "testing/fault_store.h"
+#include "testing/temp_sqlite.h"
 
 namespace semel::engine {
 namespace {
@@ -122,6 +124,38 @@ TEST_F(RunsTest, ASignalIsMailAndItsRepeatIsAnswered) {
   request.data = "\xff";
   EXPECT_TRUE(signal(request).value().created);
   EXPECT_EQ(node.engine.run_get("default", "order-7")->unread_count, 2);
+}
+
+// D4: the commit happened and nobody heard of it. Asked again, the caller would be counted twice.
+TEST(Runs, ASignalWithoutADedupeIdIsAnsweredAfterALostCommit) {
+  testing::ManualClock clock;
+  testing::ManualMonotonic monotonic;
+  const auto sqlite = testing::make_temp_sqlite_store(&clock);
+  testing::FaultStore store(*sqlite);
+  testing::EngineNode node(store, clock, monotonic);
+  EnqueueRequest start;
+  start.kind = Kind::workflow;
+  start.name = "checkout";
+  start.task_id = "order-7";
+  node.enqueue(start).value();
+  SignalRequest approve;
+  approve.workflow_id = "order-7";
+  approve.name = "approve";
+  const auto told = [&](const std::function<void(Callback<core::SignalAnswer>)>& call) {
+    store.push(testing::Fault::lost_after);
+    std::optional<Result<core::SignalAnswer>> answer;
+    call([&](Result<core::SignalAnswer> given) { answer.emplace(std::move(given)); });
+    for (int i = 0; i < 10 && !answer; ++i, clock.advance(std::chrono::seconds(1))) node.settle();
+    ASSERT_TRUE(answer);
+    ASSERT_TRUE(answer->ok()) << answer->error().message;
+    EXPECT_TRUE((*answer)->created);
+  };
+  told([&](auto done) { node.engine.signal(approve, done); });
+  EXPECT_EQ(node.engine.run_get("default", "order-7")->unread_count, 1);
+  told([&](auto done) { node.engine.signal_with_start(approve, start, done); });
+  EXPECT_EQ(node.engine.run_get("default", "order-7")->unread_count, 2) << "another call is another signal";
+  const auto mail = store.mail_list(node.engine.run_get("default", "order-7")->execution.execution.id).value();
+  EXPECT_EQ(core::decode_event(mail.at(0).event)->id, "") << "the code sees the ids that callers gave";
 }
 
 TEST_F(RunsTest, SignalsAreCheckedAtTheDoor) {

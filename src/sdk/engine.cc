@@ -84,9 +84,9 @@ Result<std::vector<Execution>> Engine::list(const ExecutionQuery& query) {
   });
 }
 
-Result<Explanation> Engine::explain(std::string_view task_id) {
+Result<Explanation> Engine::explain(std::string_view id, std::optional<Kind> kind) {
   return host_->with<Explanation>([&](sdk::Driver& driver) -> Result<Explanation> {
-    auto facts = driver.engine().explain(host_->tenant(), task_id);
+    auto facts = driver.engine().explain(host_->tenant(), id, kind);
     if (!facts) return std::move(facts).error();
     Explanation out;
     if (facts->execution) {

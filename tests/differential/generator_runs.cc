@@ -146,6 +146,7 @@ RunSignal Generator::signal(Instant now) {
   if (chance(50)) op.dedupe = pick(kKeys);
   op.data = pick(kResults);
   op.mail = ids_.next<MailId>(now);
+  if (op.dedupe.empty() && chance(50)) op.dedupe = op.mail.to_string();
   op.update = chance(30);
   if (chance(40)) {
     op.start = enqueue(now);

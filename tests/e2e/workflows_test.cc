@@ -226,6 +226,69 @@ TEST(CliWorkflow, HistoryAsJsonIsReadBackEqual) {
   EXPECT_EQ(engine::history_json(*history) + "\n", exported.out);
 }
 
+TEST(CliWorkflow, ExplainTellsWhatARunWaitsFor) {
+  const Place place;
+  const auto people = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> arguments = {"explain"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    arguments.insert(arguments.end(), {"--store", place.store});
+    return place.semel(arguments).out;
+  };
+  const std::string id = place.json(start_of("order-7")).text("execution_id");
+  place.json(start_of("order-7"));
+  EXPECT_EQ(place.json({"explain", "order-7"}).text("reason"), "ready");
+  EXPECT_EQ(people({"order-7"}).find("attempt"), std::string::npos) << people({"order-7"});
+  EXPECT_NE(people({"workflow", "order-7"}).find("Suppressed for id order-7: 1\n"), std::string::npos);
+
+  core::Event timer = event(EventKind::timer_started, 1);
+  timer.at = from_micros(4'000'000'000'000'000);
+  Owner(place, id).record({timer}, true);
+  const Ran waits = place.json({"explain", "execution", id});
+  EXPECT_EQ(waits.text("reason"), "outcomes") << waits.out;
+  EXPECT_NE(waits.out.find(R"("waits_for":[{"kind":"timer","command":1,)"), std::string::npos) << waits.out;
+  const std::string text = people({"order-7"});
+  EXPECT_NE(text.find("is suspended: waits for 1 timer due 2096-10-02T07:06:40Z, or a signal; owned by session "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Waits for:\n  #1 timer  due 2096-10-02T07:06:40Z\n"), std::string::npos) << text;
+
+  EXPECT_EQ(place.json({"workflow", "terminate", "order-7"}).exit_code, 0);
+  EXPECT_NE(people({"order-7"}).find("is cancelled: terminated"), std::string::npos) << people({"order-7"});
+}
+
+TEST(CliWorkflow, ExplainOfAnIdThatIsTwoThingsAsksWhichOne) {
+  const Place place;
+  const std::string run = place.json(start_of("order-7")).text("execution_id");
+  const std::string task = place.json({"task", "enqueue", "charge", "--task-id", "order-7"}).text("execution_id");
+  const Ran unclear = place.json({"explain", "order-7"});
+  EXPECT_EQ(unclear.exit_code, 1);
+  EXPECT_EQ(unclear.text("error"), "InvalidArgument");
+  EXPECT_EQ(unclear.text("task_execution_id"), task) << unclear.out;
+  EXPECT_EQ(unclear.text("workflow_execution_id"), run) << unclear.out;
+  EXPECT_EQ(
+      place.json({"explain", "workflow", "order-7"}).json().root().find("execution")->find("execution_id")->as_string(),
+      run);
+  EXPECT_EQ(
+      place.json({"explain", "task", "order-7"}).json().root().find("execution")->find("execution_id")->as_string(),
+      task);
+}
+
+TEST(CliWorkflow, AFailedRunIsFollowedByAnotherOneWhileAttemptsAreLeft) {
+  const Place place;
+  const Ran started = place.json({"workflow", "start", "approval", "--id", "order-7", "--args", R"({"within":"soon"})",
+                                  "--max-attempts", "2", "--retry", R"({"initial_interval":"1ms","jitter":0})"});
+  ASSERT_EQ(started.exit_code, 0) << started.out;
+  ASSERT_EQ(place.semel({"worker", "--run-for", "2s", "--quiet", "--store", place.store}).exit_code, 0);
+  const Ran last = place.json({"workflow", "get", "order-7"});
+  EXPECT_EQ(last.text("status"), "failed") << last.out;
+  EXPECT_EQ(last.number("attempt"), 2);
+  EXPECT_EQ(last.text("previous_execution_id"), started.text("execution_id"));
+  const Ran first = place.json({"explain", started.text("execution_id")});
+  EXPECT_NE(first.text("summary").find("is failed: retried as " + last.text("execution_id") + " (attempt 1 of 2)"),
+            std::string::npos)
+      << first.out;
+}
+
 // ---- bad input ------------------------------------------------------------------------------------------------------
 
 class BadWorkflowInput : public testing::Test {
@@ -298,6 +361,10 @@ TEST_F(BadWorkflowInput, Starts) {
   refuse(start({"--on-duplicate", "maybe"}), "InvalidArgument", "on_duplicate");
   refuse(start({"--reuse", "sometimes"}), "InvalidArgument", "reuse");
   refuse(start({"--timeout", "0"}), "InvalidArgument", "timeout");
+  refuse(start({"--max-attempts", "0"}), "InvalidArgument", "max_attempts");
+  refuse(start({"--max-attempts", "few"}), "InvalidArgument", "max-attempts");
+  refuse(start({"--retry", "{"}), "InvalidArgument", "retry");
+  refuse(start({"--retry", R"({"pause":"1s"})"}), "InvalidArgument", "pause");
   refuse({"workflow", "list", "--status", "asleep"}, "InvalidArgument", "status");
   refuse({"workflow", "list", "--limit", "0"}, "InvalidArgument", "limit");
 }

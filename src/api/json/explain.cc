@@ -1,5 +1,6 @@
 #include "api/json/parts.h"
 #include "api/json/render.h"
+#include "engine/explain_run.h"
 
 namespace semel::api {
 namespace {
@@ -61,6 +62,27 @@ void write_attention(JsonWriter& json, const std::optional<core::Attention>& att
   json.field("discarded_at", attention->discarded_at).field("next_execution_id", attention->successor).end_object();
 }
 
+void write_open(JsonWriter& json, const engine::OpenCommand& command) {
+  json.begin_object().field("kind", engine::noun_of(command.kind)).field("command", command.command);
+  json.field("name", command.name).field("id", command.id).field("execution_id", command.execution);
+  json.field("status", command.status ? std::optional(to_string(*command.status)) : std::nullopt);
+  json.field("due_at", command.due_at).end_object();
+}
+
+void write_run(JsonWriter& json, const engine::ExplainedRun& run) {
+  json.begin_object().key("waits_for").begin_array();
+  for (const auto& command : run.open) write_open(json, command);
+  json.end_array().field("waits_for_count", run.open_count).field("unread_count", run.unread_count);
+  json.field("session_id", run.session).field("owner_lost", run.owner_lost).key("parked_at");
+  if (run.parked_at) {
+    json.begin_object().field("seq", run.parked_at->seq).field("expected", run.parked_at->expected);
+    json.field("actual", run.parked_at->actual).end_object();
+  } else {
+    json.null();
+  }
+  json.end_object();
+}
+
 }  // namespace
 
 std::string explanation_json(const engine::Explanation& explanation) {
@@ -77,6 +99,12 @@ std::string explanation_json(const engine::Explanation& explanation) {
   json.key("execution");
   if (explanation.execution) {
     write_execution(json, *explanation.execution);
+  } else {
+    json.null();
+  }
+  json.key("run");
+  if (explanation.run) {
+    write_run(json, *explanation.run);
   } else {
     json.null();
   }

@@ -45,6 +45,10 @@ Result<void> read_retry(const Args& args, engine::EnqueueRequest& request) {
 
 }  // namespace
 
+Flag retry_flag() {
+  return {"retry", "JSON", "{\"initial_interval\":\"1s\",\"factor\":2,\"max_interval\":\"60s\",\"jitter\":0.1}"};
+}
+
 Result<engine::EnqueueRequest> enqueue_request_of(Session& session, const Args& args) {
   engine::EnqueueRequest request;
   request.tenant = session.tenant();

@@ -7,6 +7,8 @@
 
 namespace semel::cli {
 
+Flag retry_flag();
+
 // Flags that a verb does not offer are simply absent.
 Result<engine::EnqueueRequest> enqueue_request_of(Session& session, const Args& args);
 

@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "cli/verbs/read_args.h"
 #include "cli/verbs/verbs.h"
+#include "engine/explain_run.h"
 
 namespace semel::cli {
 namespace {
@@ -41,20 +42,29 @@ std::string_view words_of(core::LedgerRule rule) {
   return "?";
 }
 
+std::string reason_words(const core::Execution& e) {
+  const std::string_view why = api::reason_of(e);
+  return why.empty() ? "" : " (" + std::string(why) + ")";
+}
+
 void tell_life(std::string& out, const core::Execution& e) {
   const auto line = [&](const std::optional<Instant>& at, const std::string& what) {
     if (at) out += "  " + base::format_instant(*at) + "  " + plain(what) + "\n";
   };
   line(e.created_at, "created");
-  if (e.attempt > 0)
+  if (e.kind == Kind::workflow) line(e.started_at, "first claimed");
+  else if (e.attempt > 0)
     line(e.started_at, "attempt " + std::to_string(e.attempt) + " of " + std::to_string(e.max_attempts) +
                            " claimed by " + e.worker.value_or("?"));
-  if (e.last_end != core::AttemptEnd::none && !is_terminal(e.status)) {
-    out += "  the attempt before ended: " + std::string(engine::to_string(e.last_end)) + "\n";
+  const bool owned = e.kind == Kind::workflow && e.session;  // `worker` is not the one that gave it up
+  if (e.last_end != core::AttemptEnd::none && !is_terminal(e.status) && !owned) {
+    out += (e.kind == Kind::task ? "  the attempt before ended: "
+                                 : "  given up by " + plain(e.worker.value_or("?")) + ": ") +
+           std::string(engine::to_string(e.last_end)) + "\n";
   }
   line(e.cancel_requested_at, "cancel requested");
-  line(e.completed_at,
-       std::string(to_string(e.status)) + (e.attempt > 1 ? " at attempt " + std::to_string(e.attempt) : ""));
+  line(e.completed_at, std::string(to_string(e.status)) + reason_words(e) +
+                           (e.attempt > 1 ? " at attempt " + std::to_string(e.attempt) : ""));
   if (e.error) out += "  error   " + plain(*e.error) + "\n";
   if (e.result) out += "  result  " + plain(*e.result) + "\n";
 }
@@ -78,16 +88,45 @@ void tell_duplicates(std::string& out, const engine::ExplainedDuplicates& duplic
   }
 }
 
+std::string open_line(const engine::OpenCommand& command) {
+  std::string out = "  #" + std::to_string(command.command) + " " + std::string(engine::noun_of(command.kind));
+  if (!command.name.empty()) out += " " + plain(command.name);
+  if (!command.id.empty()) out += "  " + plain(command.id);
+  if (command.due_at) out += "  due " + base::format_instant(*command.due_at);
+  if (command.status) out += "  " + std::string(to_string(*command.status));
+  if (command.execution) out += "  " + command.execution->to_string();
+  return out + "\n";
+}
+
+void tell_run(std::string& out, const engine::Explanation& explanation) {
+  const engine::ExplainedRun& run = *explanation.run;
+  const core::Execution& e = explanation.execution->execution;
+  if (run.parked_at) {
+    out += "\nEvent " + std::to_string(run.parked_at->seq) + " of its history is " + plain(run.parked_at->expected) +
+           ", but " + plain(run.parked_at->actual) + ".\nOnce the code fits again: `semel workflow resume " +
+           e.id.to_string() + "`.\n";
+  }
+  const bool waits = explanation.reason == engine::WaitReason::outcomes;
+  if (!run.open.empty()) out += waits ? "\nWaits for:\n" : "\nStarted and not over:\n";
+  for (const auto& command : run.open) out += open_line(command);
+  const auto more = run.open_count - static_cast<std::int64_t>(run.open.size());
+  if (more > 0) out += "  and " + std::to_string(more) + " more\n";
+  if (run.unread_count > 0) out += "\nUnread in its mailbox: " + std::to_string(run.unread_count) + "\n";
+  if (e.next) out += "\nThe workflow goes on in run " + e.next->to_string() + "\n";
+}
+
 Result<int> explain(Session& session, const Args& args) {
   const bool typed = args.has("ID");
-  const std::string kind = typed ? args.text("KIND") : "task";
+  const std::string word = typed ? args.text("KIND") : "execution";
   const std::string id = typed ? args.text("ID") : args.text("KIND");
-  if (kind != "task" && kind != "execution" && kind != "key") {
-    return session.bad_usage("explain task ID, explain execution ID or explain key KEY; not " + base::printable(kind));
+  const auto kind = kind_from_string(word);
+  if (!kind && word != "execution" && word != "key") {
+    return session.bad_usage("explain task ID, explain workflow ID, explain execution ID or explain key KEY; not " +
+                             base::printable(word));
   }
   SEMEL_TRY(runtime, session.reader());
-  SEMEL_TRY(explanation, kind == "key" ? runtime->engine().explain_key(session.tenant(), id)
-                                       : runtime->engine().explain(session.tenant(), id));
+  SEMEL_TRY(explanation, word == "key" ? runtime->engine().explain_key(session.tenant(), id)
+                                       : runtime->engine().explain(session.tenant(), id, kind));
   session.print(api::explanation_json(explanation), [&] { return explanation_text(explanation); });
   return kDone;
 }
@@ -100,8 +139,10 @@ std::string explanation_text(const engine::Explanation& explanation) {
     const auto& view = *explanation.execution;
     const core::Execution& e = view.execution;
     out += "\n" + plain(api::task_id_of(e)) + "  " + plain(e.name) + " in queue " + plain(view.queue) + "\n";
-    out += "  execution " + e.id.to_string() + ", " + std::string(to_string(e.status)) + "\n";
+    out += (explanation.run ? "  run " : "  execution ") + e.id.to_string() + ", " + std::string(to_string(e.status)) +
+           reason_words(e) + "\n";
     tell_life(out, e);
+    if (explanation.run) tell_run(out, explanation);
   }
   if (explanation.reason != engine::WaitReason::none) {
     out += "\nWhy it does not run: " + std::string(engine::to_string(explanation.reason));
@@ -109,7 +150,8 @@ std::string explanation_text(const engine::Explanation& explanation) {
     out += "\n";
   }
   if (explanation.lease_expires_at) {
-    out += "\nIts lease ends " + base::format_instant(*explanation.lease_expires_at) + " unless it is renewed.\n";
+    out += std::string(explanation.run ? "\nIts owner's session ends " : "\nIts lease ends ") +
+           base::format_instant(*explanation.lease_expires_at) + " unless it is renewed.\n";
   }
   if (explanation.attention) {
     const auto& attention = *explanation.attention;
@@ -120,7 +162,7 @@ std::string explanation_text(const engine::Explanation& explanation) {
   }
   for (const auto& duplicates : explanation.duplicates) tell_duplicates(out, duplicates);
   if (!explanation.chain.empty()) {
-    out += "\nEarlier executions of this id:\n";
+    out += std::string("\nEarlier ") + (explanation.run ? "runs" : "executions") + " of this id:\n";
     for (const auto& view : explanation.chain) {
       out += "  " + view.execution.id.to_string() + "  " + std::string(to_string(view.execution.status)) + "\n";
     }
@@ -131,9 +173,9 @@ std::string explanation_text(const engine::Explanation& explanation) {
 void add_explain_verbs(std::vector<Verb>& out) {
   out.push_back({"explain",
                  "the story of an id: why it does not run, which duplicates were answered and by which rule",
-                 {{"KIND", "task, execution or key; or the task_id itself"}, {"ID", "the id", false}},
+                 {{"KIND", "task, workflow, execution or key; or the id itself"}, {"ID", "the id", false}},
                  {},
-                 "  semel explain task pay-1\n  semel explain key order-7 -o json\n",
+                 "  semel explain task pay-1\n  semel explain workflow order-7\n  semel explain key order-7 -o json\n",
                  explain});
 }
 

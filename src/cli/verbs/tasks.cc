@@ -139,31 +139,30 @@ Result<int> list(Session& session, const Args& args) {
 }  // namespace
 
 void add_task_verbs(std::vector<Verb>& out) {
-  out.push_back(
-      {"task enqueue",
-       "put a task in a queue; with a task_id at most once",
-       {{"NAME", "name of the task: which handler runs it"}},
-       {{"args", "JSON", "its arguments, kept byte for byte; @FILE reads a file (null)"},
-        {"task-id", "ID", "identity: a second enqueue answers the first execution"},
-        {"queue", "NAME", "queue (default)"},
-        {"priority", "N", "0..32767, smaller first (100)"},
-        {"delay", "DURATION", "not before this much later, e.g. 5s"},
-        {"scheduled-at", "INSTANT", "not before, e.g. 2026-03-01T09:00:00Z"},
-        {"timeout", "DURATION", "from enqueue to the end; then timed_out"},
-        {"attempt-timeout", "DURATION", "per attempt; then it is retried"},
-        {"max-attempts", "N", "attempts until it fails (queue's, else 3)"},
-        {"retry", "JSON", "{\"initial_interval\":\"1s\",\"factor\":2,\"max_interval\":\"60s\",\"jitter\":0.1}"},
-        {"concurrency-key", "KEY", "shares the queue's concurrency_per_key"},
-        {"on-duplicate", "WORD", "return (default) or reject"},
-        {"reuse", "WORD", "failed_only (default), never, always"},
-        {"match-args", "BOOL", "false: other args are no mismatch"},
-        {"idempotency-key", "KEY", "a second identity that may outlive the execution"},
-        {"idempotency-key-ttl-seconds", "N", "how long after the end (86400)"},
-        {"unique-period", "DURATION", "task_id derived from name, args and this period"}},
-       "  semel task enqueue charge --args '{\"order\":1}' --task-id pay-1 --queue payments\n"
-       "  semel task enqueue report --delay 5m --max-attempts 5 --timeout 1h\n"
-       "  semel task enqueue charge --task-id pay-1 --on-duplicate reject -o json\n",
-       enqueue});
+  out.push_back({"task enqueue",
+                 "put a task in a queue; with a task_id at most once",
+                 {{"NAME", "name of the task: which handler runs it"}},
+                 {{"args", "JSON", "its arguments, kept byte for byte; @FILE reads a file (null)"},
+                  {"task-id", "ID", "identity: a second enqueue answers the first execution"},
+                  {"queue", "NAME", "queue (default)"},
+                  {"priority", "N", "0..32767, smaller first (100)"},
+                  {"delay", "DURATION", "not before this much later, e.g. 5s"},
+                  {"scheduled-at", "INSTANT", "not before, e.g. 2026-03-01T09:00:00Z"},
+                  {"timeout", "DURATION", "from enqueue to the end; then timed_out"},
+                  {"attempt-timeout", "DURATION", "per attempt; then it is retried"},
+                  {"max-attempts", "N", "attempts until it fails (queue's, else 3)"},
+                  retry_flag(),
+                  {"concurrency-key", "KEY", "shares the queue's concurrency_per_key"},
+                  {"on-duplicate", "WORD", "return (default) or reject"},
+                  {"reuse", "WORD", "failed_only (default), never, always"},
+                  {"match-args", "BOOL", "false: other args are no mismatch"},
+                  {"idempotency-key", "KEY", "a second identity that may outlive the execution"},
+                  {"idempotency-key-ttl-seconds", "N", "how long after the end (86400)"},
+                  {"unique-period", "DURATION", "task_id derived from name, args and this period"}},
+                 "  semel task enqueue charge --args '{\"order\":1}' --task-id pay-1 --queue payments\n"
+                 "  semel task enqueue report --delay 5m --max-attempts 5 --timeout 1h\n"
+                 "  semel task enqueue charge --task-id pay-1 --on-duplicate reject -o json\n",
+                 enqueue});
   out.push_back(
       {"task enqueue-batch",
        "enqueue up to 1,000 tasks; outcomes in order",

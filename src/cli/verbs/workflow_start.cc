@@ -54,6 +54,8 @@ void add_workflow_start_verbs(std::vector<Verb>& out) {
                   {"delay", "DURATION", "not before this much later, e.g. 5s"},
                   {"scheduled-at", "INSTANT", "not before, e.g. 2026-03-01T09:00:00Z"},
                   {"timeout", "DURATION", "from start to the end; then timed_out"},
+                  {"max-attempts", "N", "runs until it fails: another one follows a failed one (1)"},
+                  retry_flag(),
                   {"on-duplicate", "WORD", "return (default), reject, or replace the live run"},
                   {"reuse", "WORD", "failed_only (default), never, always"},
                   {"match-args", "BOOL", "false: other args are no mismatch"},

@@ -223,6 +223,25 @@ TEST_P(Runs, SignalsAreDedupedAndAFinishedRunTakesNone) {
   EXPECT_FALSE(run(signal("w", "s1")).created) << "it was taken, whatever came of the run";
 }
 
+// D4: the caller gave no dedupe id and the answer was lost.
+TEST_P(Runs, ASignalUnderItsOwnIdIsAnsweredAgainAsTheNewsItWas) {
+  const Execution held = owned("w");
+  core::RunSignal own = signal("w");
+  own.dedupe = own.mail.to_string();
+  std::vector<Operation> operations{own};
+  Batch batch;
+  batch.id = fresh<BatchId>();
+  EXPECT_TRUE(expect_answer<core::SignalAnswer>(apply(batch, operations)[0]).created);
+  run(reading(held));
+  const std::string before = snapshot();
+  advance(1s);
+  batch.recheck = true;
+  EXPECT_TRUE(expect_answer<core::SignalAnswer>(apply(batch, operations)[0]).created);
+  EXPECT_TRUE(run(own).created);
+  EXPECT_EQ(snapshot(), before);
+  EXPECT_EQ(history(held.id).back().id, "") << "the code sees what the caller gave";
+}
+
 TEST_P(Runs, AnUpdateIsMailOfItsOwnKindAndKnownByItsId) {
   const Execution held = owned("w");
   EXPECT_TRUE(run(signal("w", "u1")).created);

@@ -7,6 +7,7 @@
 #include "store/conformance/deliveries_suite.h"
 #include "store/conformance/duplicates_suite.h"
 #include "store/conformance/ends_suite.h"
+#include "store/conformance/histories_suite.h"
 #include "store/conformance/keys_suite.h"
 #include "store/conformance/limits_suite.h"
 #include "store/conformance/runs_suite.h"
@@ -19,6 +20,7 @@
   SEMEL_SUITE(Duplicates, backends); \
   SEMEL_SUITE(Ends, backends);       \
   SEMEL_SUITE(Groups, backends);     \
+  SEMEL_SUITE(Histories, backends);  \
   SEMEL_SUITE(Keys, backends);       \
   SEMEL_SUITE(Ledger, backends);     \
   SEMEL_SUITE(Limits, backends);     \

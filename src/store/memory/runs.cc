@@ -413,13 +413,14 @@ core::Answer Model::run(const RunSignal& q) {
   if (!e || e->tenant != q.tenant || e->kind != Kind::workflow)
     return make_error(ErrorCode::ExecutionNotFound, "no such workflow");
   const core::SignalKey key{e->id, (q.update ? "\x1f" : "") + q.name, q.dedupe};
-  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, false, started};
+  const bool own_id = !q.update && q.dedupe == q.mail.to_string();
+  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, own_id, started};
   if (is_terminal(e->status)) return takes_none(e->id, e->status);
   if (!q.dedupe.empty()) t_.signals.insert(key);
   Event event;
   event.kind = q.update ? EventKind::update_received : EventKind::signal_received;
   event.name = q.name;
-  event.id = q.dedupe;
+  event.id = own_id ? "" : q.dedupe;
   event.data = q.data;
   send_mail(e->id, event, q.mail);
   return core::SignalAnswer{e->id, true, started};

@@ -166,17 +166,8 @@ Result<std::optional<core::Run>> PostgresReads::run_get(ExecutionId run) {
 
 Result<std::vector<core::HistoryRow>> PostgresReads::history_get(ExecutionId run, std::int32_t after,
                                                                  std::int64_t limit) {
-  auto rows = query<std::vector<core::HistoryRow>>(statements::history_get, Params().bytes(run).i32(after),
-                                                   all_rows(read_history));
-  if (!rows) return rows;
-  std::int64_t bytes = 0;
-  const auto end = std::find_if(rows->begin(), rows->end(), [&](const core::HistoryRow& row) {
-    const bool enough = bytes >= limit;
-    bytes += static_cast<std::int64_t>(row.events.size());
-    return enough;
-  });
-  rows->erase(end, rows->end());
-  return rows;
+  return query<std::vector<core::HistoryRow>>(statements::history_get, Params().bytes(run).i32(after).i64(limit),
+                                              all_rows(read_history));
 }
 
 Result<std::vector<core::Mail>> PostgresReads::mail_list(ExecutionId run) {

@@ -1,0 +1,38 @@
+// Histories as they are read: in pages.
+#pragma once
+
+#include "store/conformance/runs_suite.h"
+
+namespace semel::store::conformance {
+
+class Histories : public Runs {};
+
+TEST_P(Histories, AHistoryIsReadInPagesOfAtLeastOneRow) {
+  const Execution held = owned("w");
+  for (int i = 1; i <= 12; ++i)  // every append has two events
+    run(advance_of(held,
+                   {event(EventKind::local_completed, 2 * i - 1, std::string(static_cast<std::size_t>(20 * i), 'x')),
+                    event(EventKind::local_completed, 2 * i, "1")}));
+  const std::vector<core::HistoryRow> all = store_->history_get(held.id, 0, INT64_MAX).value();
+  ASSERT_EQ(all.size(), 13u);
+  EXPECT_EQ(all.back().first + all.back().count - 1, 25);
+  for (const std::int64_t limit : {1, 100, 300, 700}) {
+    std::vector<core::HistoryRow> read;
+    for (std::int32_t after = 0; after < 25; after = read.back().first + read.back().count - 1) {
+      const std::vector<core::HistoryRow> page = store_->history_get(held.id, after, limit).value();
+      ASSERT_FALSE(page.empty());
+      std::int64_t before_last = -static_cast<std::int64_t>(page.back().events.size());
+      for (const auto& one : page) before_last += static_cast<std::int64_t>(one.events.size());
+      EXPECT_LT(before_last, limit) << "a row more than the limit takes";
+      const bool full = before_last + static_cast<std::int64_t>(page.back().events.size()) >= limit;
+      EXPECT_TRUE(full || page.back() == all.back()) << "a page that stops early";
+      read.insert(read.end(), page.begin(), page.end());
+    }
+    EXPECT_EQ(read, all) << "limit " << limit;
+  }
+  EXPECT_EQ(store_->history_get(held.id, 2, INT64_MAX).value().front(), all[1]) << "in the middle of an append";
+  EXPECT_EQ(store_->history_get(held.id, 3, 1).value(), std::vector{all[2]});
+  EXPECT_TRUE(store_->history_get(held.id, 25, INT64_MAX).value().empty());
+}
+
+}  // namespace semel::store::conformance
