@@ -95,6 +95,7 @@ const std::vector<std::string>& wanted_run_goals() {
       "run redriven",
       "run claimed with its start",
       "workflow replaced while live",
+      "run replaced by its own child",
       "second start rejected",
       "live run answered",
       "ended run answered",
