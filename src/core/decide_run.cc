@@ -30,6 +30,11 @@ bool owns(const Execution& e, std::int32_t version) {
 #endif
 }
 
+// A child that replaces whoever has its id may replace its own parent.
+bool may_replace(const RunAdvance::Entry& entry) {
+  return entry.start && !is_closing(entry.event.kind) && entry.start->on_duplicate == OnDuplicate::replace;
+}
+
 // Does the decision depend on what lies in the mailbox?
 bool reads_mail(const RunAdvance& op) {
   return op.waits || closes(op) ||
@@ -292,6 +297,26 @@ std::string take_event(RowCache& rows, const RunAdvance::Entry& entry) {
   return encode_event(*event);
 }
 
+// Records the entries and carries out their commands, closing ones apart; `events` is the length of the history then.
+// What stands behind a child that may replace the run waits for what comes of that. False: one of them ended the run.
+bool add_entries(const RunAdvance& op, RowCache& rows, Instant now, std::int32_t& events) {
+  const auto end = op.entries.end();
+  for (auto next = op.entries.begin(); next != end;) {
+    auto until = std::find_if(next, end, may_replace);
+    if (until != end) ++until;
+    Append append;
+    for (auto it = next; it != until; ++it) add_event(append, take_event(rows, *it));
+    append_history(rows, op.execution, std::move(append), now);
+    events = rows.runs.find(op.execution)->events;
+    for (; next != until; ++next) {
+      if (!is_closing(next->event.kind)) carry_out(rows, op.execution, *next, now);
+      const Execution* e = rows.executions.find(op.execution);
+      if (!e || is_terminal(e->status)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs& needs) {
@@ -317,16 +342,8 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   const Run& header = *rows.runs.find(op.execution);
   if (closes(op) && unread > kUnreadAllowed)
     return AdvanceAnswer{rows.executions.find(op.execution)->status, header.events, true, false};
-  Append append;
-  for (const auto& entry : op.entries) add_event(append, take_event(rows, entry));
-  append_history(rows, op.execution, std::move(append), now);
-  const std::int32_t events = rows.runs.find(op.execution)->events;
-  for (const auto& entry : op.entries) {
-    if (!is_closing(entry.event.kind)) carry_out(rows, op.execution, entry, now);
-    // A child that replaces its own parent.
-    const Execution* e = rows.executions.find(op.execution);
-    if (!e || is_terminal(e->status)) return AdvanceAnswer{Status::cancelled, events, false, false};
-  }
+  std::int32_t events = header.events;
+  if (!add_entries(op, rows, now, events)) return AdvanceAnswer{Status::cancelled, events, false, false};
   if (closes(op)) {
     close(rows, op.execution, op.entries.back(), now);
     if (op.entries.back().event.kind == EventKind::run_continued) carry(op, rows, now);

@@ -99,6 +99,7 @@ void History::claim_won(ExecutionId execution, std::int32_t version, const std::
 // Asked again under its id, a claim answers what it won before.
 void History::committed_claims(ClaimId claim, const std::vector<core::ClaimedTask>& tasks, Instant now) {
   auto& won = won_[claim];
+  if (!won.empty() && !tasks.empty()) ++repeated_claims;
   for (const auto& [row, payload] : tasks)
     if (won.emplace(row.id, row.version).second) committed_claim(row, now);
 }

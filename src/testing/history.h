@@ -27,6 +27,7 @@ class History {
   const std::vector<std::string>& violations() const { return violations_; }
   void violation(std::string what);
   std::uint64_t operations = 0;
+  std::uint64_t repeated_claims = 0;  // answered once more, in a batch of its own
 
   // An enqueue was called. `token` is unique to the call and part of its args when `match_args` is off.
   struct Enqueue {

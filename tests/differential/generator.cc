@@ -130,6 +130,7 @@ TaskEnqueue Generator::enqueue(Instant now) {
 }
 
 TaskClaim Generator::claim(Instant now) {
+  if (!claims_.empty() && chance(5)) return pick(claims_);
   TaskClaim q;
   q.id = ids_.next<ClaimId>(now);
   q.session = session();
@@ -207,7 +208,7 @@ LaneEnsure Generator::lane() {
 LeaseForget Generator::forget() {
   LeaseForget q;
   if (claims_.empty()) return q;
-  const ClaimId claim = pick(claims_);
+  const ClaimId claim = pick(claims_).id;
   // Only records of which nothing is held any more, as the engine does.
   const std::string text = oracle_.snapshot().value();
   const std::size_t at = text.find("lease|id=" + claim.to_string());
@@ -416,6 +417,10 @@ bool Generator::id_is_taken(ExecutionId id) {
       .has_value();
 }
 
+bool Generator::is_repeat(const TaskClaim& claim) const {
+  return std::any_of(claims_.begin(), claims_.end(), [&](const auto& one) { return one.id == claim.id; });
+}
+
 std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
   std::vector<Operation> claims, successes, rest;  // a plain success is written before anything is decided
   std::set<ExecutionId> completed;
@@ -437,8 +442,9 @@ std::vector<Operation> Generator::next_batch(Instant now, std::size_t size) {
                                [](const auto& entry) { return entry.start.has_value(); }))
       continue;
     if (const auto* signal = std::get_if<RunSignal>(&one); signal && signal->start) continue;
-    if (std::holds_alternative<TaskClaim>(one)) {
-      if (!sweeps) claims.push_back(std::move(one));
+    if (const auto* claim = std::get_if<TaskClaim>(&one)) {
+      // A repeat is decided behind the successes of its batch.
+      if (!sweeps && !is_repeat(*claim)) claims.push_back(std::move(one));
     } else if (const auto* success = std::get_if<TaskComplete>(&one)) {
       if (!sweeps && completed.insert(success->execution).second) successes.push_back(std::move(one));
     } else {
@@ -467,7 +473,7 @@ void Generator::observe(const Operation& operation, const Answer& answer, const 
   if (const auto* a = std::get_if<RedriveAnswer>(&answer)) learn_execution(a->successor);
   if (const auto* a = std::get_if<ClaimAnswer>(&answer)) {
     for (const auto& task : a->tasks) learn(task.execution);
-    if (!a->tasks.empty()) remember(claims_, std::get<TaskClaim>(operation).id);
+    if (!a->tasks.empty()) remember(claims_, std::get<TaskClaim>(operation));
   }
   if (const auto* a = std::get_if<DeliverAnswer>(&answer)) {
     learn(a->task.execution);

@@ -76,6 +76,7 @@ class Generator {
   Held held();
   ExecutionId execution();
   bool id_is_taken(ExecutionId id);
+  bool is_repeat(const core::TaskClaim& claim) const;
   void learn(const core::Execution& e);
   void learn_execution(ExecutionId id);
 
@@ -90,7 +91,7 @@ class Generator {
   std::vector<ExecutionId> executions_;  // the most recent ones
   std::vector<Held> held_;
   std::vector<Held> runs_;
-  std::vector<ClaimId> claims_;
+  std::vector<core::TaskClaim> claims_;
   std::vector<core::TaskDeliver> deliveries_;
   std::vector<GroupId> groups_;
   std::vector<core::LedgerNote> notes_;

@@ -36,6 +36,7 @@ const std::vector<std::string>& wanted_goals() {
       "no handler released",
       "group completed",
       "unknown commit looked up",
+      "claim repeated in a new batch",
       "batch halved",
       "slow lane used",
       "claimed with its enqueue",
@@ -94,6 +95,7 @@ const std::vector<std::string>& wanted_run_goals() {
       "run redriven",
       "run claimed with its start",
       "workflow replaced while live",
+      "run replaced by its own child",
       "second start rejected",
       "live run answered",
       "ended run answered",
@@ -103,6 +105,7 @@ const std::vector<std::string>& wanted_run_goals() {
       "node paused past its lease",
       "worker stopped gracefully",
       "unknown commit looked up",
+      "claim repeated in a new batch",
   };
   return goals;
 }

@@ -5,14 +5,13 @@
 namespace semel::sim {
 namespace {
 
-// Callers that are told soon of an unknown commit ask again in a batch of its own. Only the memory store answers a
-// claim that is asked again so from its record; the others take it for a new one.
-engine::WriterOptions writer_options(base::SeededRandom& random, bool patient) {
+// Callers that are told soon of an unknown commit ask again in a batch of its own.
+engine::WriterOptions writer_options(base::SeededRandom& random) {
   engine::WriterOptions options;
   const std::size_t sizes[] = {1, 2, 7, 50, 1000};
   options.max_batch = sizes[random.below(5)];
   const std::int64_t patience[] = {0, 100'000, 3'000'000};
-  options.unknown_patience = Duration{patience[patient ? 2 : random.below(3)]};
+  options.unknown_patience = Duration{patience[random.below(3)]};
   return options;
 }
 
@@ -116,8 +115,7 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
     handlers_.add(name, [](engine::Run&) { return HandlerOutcome::success(); });
   handlers_.seal();
   node_ = std::make_unique<testing::EngineNode>(store_, local_clock_, world.monotonic, options.seed,
-                                                writer_options(world.random, world.store.backend() != "memory"),
-                                                clockwork_options());
+                                                writer_options(world.random), clockwork_options());
   // A new version of a program comes to one node after the other: the first one knows every workflow.
   if (world.runs != nullptr)
     host_ = std::make_unique<RunHost>(world, options.index, options.index == 0 || world.random.below(2) == 0);

@@ -89,10 +89,8 @@ Part<void> child(WorkflowContext& ctx, ScriptRef s, std::uint64_t number) {
   SeededRandom dice(number);
   const ProgramId program{dice.below(1ull << 40), s->id.depth - 1, 0};
   ChildOptions options;
-  const std::string id = "wf-" + std::to_string(dice.below(12));
-  // Not its own: a run that ends and is replaced by its child in one advance has two ends in its history.
-  const bool named = dice.below(3) == 0 && id != ctx.workflow_id();
-  if (named) options.workflow_id(id).reuse(Reuse::always);
+  const bool named = dice.below(3) == 0;
+  if (named) options.workflow_id("wf-" + std::to_string(dice.below(12))).reuse(Reuse::always);
   if (named && dice.below(3) == 0) options.on_duplicate(OnDuplicate::replace);
   if (dice.below(4) == 0) options.wait_for_end(true);
   auto run = ctx.child<std::string>("flow", program.pack(), options);

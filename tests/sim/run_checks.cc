@@ -100,8 +100,13 @@ void RunChecks::advanced(const core::RunAdvance& advance, const core::Answer& an
   if (length != length_.end() && length->second > advance.known)
     history_.violation("run " + run + " was advanced from event " + std::to_string(advance.known) + " instead of " +
                        std::to_string(length->second));
-  length_[advance.execution] = advance.known + static_cast<std::int32_t>(advance.entries.size());
-  recorded(advance, node);
+  length_[advance.execution] = told.events;
+  // Of an advance whose child replaced the run itself, what stands behind that child is not recorded.
+  core::RunAdvance kept = advance;
+  kept.entries.resize(static_cast<std::size_t>(told.events - advance.known));
+  if (told.status == Status::cancelled && kept.entries.back().event.kind == core::EventKind::child_started)
+    goals_.hit("run replaced by its own child");
+  recorded(kept, node);
 }
 
 void RunChecks::recorded(const core::RunAdvance& advance, int node) {

@@ -15,7 +15,7 @@ TEST(Simulation, EverySeedKeepsEveryPromise) {
 
 // The same worlds over SQLite: there core's decisions and the batch executor are what is tested.
 TEST(Simulation, SqliteSeedsKeepEveryPromise) {
-  expect_promises({.store = sqlite_store, .count = 40, .count_long = 1'000, .goals = {}});
+  expect_promises({.store = sqlite_store, .count = 160, .count_long = 1'000, .goals = {}});
 }
 
 TEST(Simulation, OneSeedIsOneHistory) {

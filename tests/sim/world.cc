@@ -295,6 +295,7 @@ Report World::run() {
   }
   for (auto& place : places_)
     if (place.node) place.node->collect_goals();
+  if (history_.repeated_claims > 0) goals_.hit("claim repeated in a new batch", history_.repeated_claims);
   history_.line(clock_.now(), -1, *store_->snapshot());
   Report report{seed_, history_.operations, faults_, history_.hash(), clock_.now() - start, history_.violations(), {},
                 goals_};

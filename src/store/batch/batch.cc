@@ -75,6 +75,7 @@ class Run {
     Attempt attempt;
     std::vector<core::Identity> identities;
     std::vector<std::size_t> enqueues, completes, claims;
+    std::unordered_set<ClaimId> claim_ids;
     identities.reserve(batch_.operations.size());  // pointers into it are handed out
     for (std::size_t i = 0; i < batch_.operations.size(); ++i) {
       const core::Operation& operation = *batch_.operations[i];
@@ -88,7 +89,7 @@ class Run {
       } else if (auto* complete = std::get_if<TaskComplete>(&operation)) {
         attempt.successes.push_back({complete->execution, complete->version, &complete->result});
         completes.push_back(i);
-      } else if (auto* claim = std::get_if<TaskClaim>(&operation)) {
+      } else if (auto* claim = std::get_if<TaskClaim>(&operation); claim && claim_ids.insert(claim->id).second) {
         add_takes(*claim, attempt, /*limited=*/false);
         claims.push_back(i);
       }
@@ -127,18 +128,30 @@ class Run {
   }
 
   Take take(const TaskClaim& claim, core::LaneId lane, std::int32_t limit, std::uint32_t set_flags) const {
-    return {lane, claim.pool, limit, set_flags, claim.session, &claim.worker, add_saturated(batch_.now, claim.lease)};
+    return {claim.id,  lane,          claim.pool,    limit,
+            set_flags, claim.session, &claim.worker, add_saturated(batch_.now, claim.lease)};
   }
 
-  // Every claim of the batch is answered here: what the blind takes brought, in the order of the claims.
-  void note_claims(const std::vector<std::size_t>& claims, Attempted& done) {
+  // What the blind takes brought, in the order of the claims. A repeat stays open: core answers it from its record.
+  void note_claims(std::vector<std::size_t>& claims, Attempted& done) {
     std::size_t k = 0;
-    for (std::size_t i : claims) {
+    std::erase_if(claims, [&](std::size_t i) {
       ClaimAnswer result;
-      for (const auto& want : std::get<TaskClaim>(*batch_.operations[i]).lanes)
-        if (!want.limited && want.limit > 0) append(result, std::move(done.taken[k++]));
-      answer(i, std::move(result));
-    }
+      bool repeated = false;
+      for (const auto& want : std::get<TaskClaim>(*batch_.operations[i]).lanes) {
+        if (want.limited || want.limit <= 0) continue;
+        repeated = repeated || done.repeated[k];
+        append(result, std::move(done.taken[k++]));
+      }
+      if (repeated && !result.tasks.empty()) throw made_meanwhile();
+      if (!repeated) answer(i, std::move(result));
+      return repeated;
+    });
+  }
+
+  // The record came between two looks for it: the first run of the claim was committed just now.
+  static TablesError made_meanwhile() {
+    return {Applied::Kind::retry, make_error(ErrorCode::StoreBusy, "store: the claim was made meanwhile")};
   }
 
   void append(ClaimAnswer& result, std::vector<core::ClaimedTask> tasks) {
@@ -146,12 +159,30 @@ class Run {
     for (auto& task : tasks) result.tasks.push_back(std::move(task));
   }
 
-  void claim_limited(const std::vector<std::size_t>& claims) {
+  // Before a lane grants anything its claim is looked up: a repeat spends nothing, whatever the lane has left.
+  void read_limited(std::vector<std::size_t>& claims) {
     Needs needs;
-    for (std::size_t i : claims)
-      for (const auto& want : std::get<TaskClaim>(*batch_.operations[i]).lanes)
-        if (want.limited) core::want(rows_.lanes, want.lane, needs.lanes);
+    for (std::size_t i : claims) {
+      const auto& claim = std::get<TaskClaim>(*batch_.operations[i]);
+      for (const auto& want : claim.lanes) {
+        if (!want.limited) continue;
+        core::want(rows_.lanes, want.lane, needs.lanes);
+        core::want(rows_.leases, claim.id, needs.leases);
+      }
+    }
     read(needs);
+    std::erase_if(claims, [&](std::size_t i) {
+      const auto& claim = std::get<TaskClaim>(*batch_.operations[i]);
+      if (!core::peek(rows_.leases, claim.id)) return false;
+      const auto* taken = std::get_if<ClaimAnswer>(&batch_.answers[i]);
+      if (taken && !taken->tasks.empty()) throw made_meanwhile();
+      open_[i] = true;
+      return true;
+    });
+  }
+
+  void claim_limited(std::vector<std::size_t>& claims) {
+    read_limited(claims);
     for (std::size_t i : claims) {
       const auto& claim = std::get<TaskClaim>(*batch_.operations[i]);
       if (!std::holds_alternative<ClaimAnswer>(batch_.answers[i])) answer(i, ClaimAnswer{});
@@ -213,6 +244,7 @@ class Run {
     Attempt attempt;
     attempt.takes.push_back(take(claim, want.lane, grant.count, lane->config.concurrency ? core::kCountedInLane : 0));
     Attempted done = tables_.attempt(attempt, batch_.now);
+    if (done.repeated[0]) throw made_meanwhile();
     const auto taken = static_cast<std::int32_t>(done.taken[0].size());
     append(result, std::move(done.taken[0]));
     // With tokens left over it is work that lacks, not the limit that holds.
@@ -337,7 +369,7 @@ class Run {
   Batch& batch_;
   RowCache rows_;
   std::vector<bool> open_;                                  // not answered yet
-  std::vector<std::size_t> claims_;                         // operations that are claims of this run
+  std::vector<std::size_t> claims_;                         // operations that are claims of this run, repeats apart
   std::vector<std::pair<std::size_t, ExecutionId>> fresh_;  // what may have been created, and by which operation
   std::vector<core::LaneName> created_names_;
   std::int32_t blind_rows_ = 0;

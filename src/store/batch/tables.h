@@ -23,10 +23,12 @@ struct PlainSuccess {
   const std::optional<std::string>* result = nullptr;
 };
 
-// Moves up to `limit` ready rows of one lane into a claim: ready row deleted; execution claimed with version+1,
+// Moves up to `limit` ready rows of one lane into a claim, or nothing if there is a lease record of that claim: then it
+// is a repeat, which is answered from the record. Ready row deleted; execution claimed with version+1,
 // attempt+1 (a run: only the first time, as started_at), flags |= set_flags, last_end kept, started_at = now (the start
 // of the latest attempt), lease_expires_at, session, worker, kNoHandler cleared.
 struct Take {
+  ClaimId claim;
   core::LaneId lane{};
   core::Pool pool{};
   std::int32_t limit = 0;
@@ -46,6 +48,7 @@ struct Attempted {
   std::vector<char> identity_won;                     // one per identity
   std::vector<char> success_applied;                  // one per success
   std::vector<std::vector<core::ClaimedTask>> taken;  // one per take, in claim order, rows as they are now
+  std::vector<char> repeated;                         // one per take: its claim has a record
 };
 
 // Raised by a backend inside a batch; the executor turns it into Applied. `kind` is never committed.

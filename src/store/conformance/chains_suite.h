@@ -27,6 +27,55 @@ class Chains : public Runs {
   }
 };
 
+// The one end that its child brought it: what the advance would have done after that is not recorded.
+TEST_P(Chains, ARunThatItsOwnChildReplacesEndsOnce) {
+  for (const EventKind last : {EventKind::run_completed, EventKind::run_continued, EventKind::timer_started}) {
+    SCOPED_TRACE(static_cast<int>(last));
+    const Execution held = owned("w" + std::to_string(static_cast<int>(last)));
+    Task child = task().as_workflow(*held.identity);
+    child.on_duplicate = OnDuplicate::replace;
+    child.parent = core::TaskEnqueue::Parent{held.id, *held.identity, 2};
+    core::RunAdvance op = advance_of(held, {event(EventKind::timer_started, 1)});
+    op.entries[0].event.at = now() + 1h;
+    core::Event started = event(EventKind::child_started, 2);
+    started.execution = child.id;
+    op.entries.push_back({{}, started, child});
+    const Task next = task().as_workflow(*held.identity);
+    op.entries.push_back({{}, event(last, 3), {}});
+    if (last == EventKind::run_continued) op.entries.back().start = next;
+    const auto answer = run(op);
+    EXPECT_EQ(answer.status, Status::cancelled);
+    EXPECT_FALSE(answer.existing);
+    EXPECT_EQ(kinds(held.id), (std::vector{EventKind::run_started, EventKind::timer_started, EventKind::child_started,
+                                           EventKind::run_terminated}));
+    EXPECT_EQ(row(held.id).close_reason, core::CloseReason::terminated);
+    EXPECT_EQ(newest(*held.identity, core::Space::workflow), child.id);
+    EXPECT_FALSE(exists(next.id));
+    const std::string before = snapshot();
+    EXPECT_EQ(refused(op), ErrorCode::LeaseLost);
+    EXPECT_EQ(snapshot(), before);
+    EXPECT_EQ(claim_run(lane_).id, child.id);
+  }
+}
+
+// A child that replaces somebody else leaves its parent as it is.
+TEST_P(Chains, ARunWhoseChildReplacesAnotherRunClosesAsItSaid) {
+  const Execution other = owned("other");
+  const Execution held = owned("w");
+  Task child = task().as_workflow("other");
+  child.on_duplicate = OnDuplicate::replace;
+  child.parent = core::TaskEnqueue::Parent{held.id, "w", 1};
+  core::RunAdvance op = advance_of(held);
+  core::Event started = event(EventKind::child_started, 1);
+  started.execution = child.id;
+  op.entries.push_back({{}, started, child});
+  op.entries.push_back({{}, event(EventKind::run_completed, 0, "1"), {}});
+  EXPECT_EQ(run(op).status, Status::succeeded);
+  EXPECT_TRUE(run(op).existing);
+  EXPECT_EQ(kinds(held.id), (std::vector{EventKind::run_started, EventKind::child_started, EventKind::run_completed}));
+  EXPECT_EQ(kinds(other.id), (std::vector{EventKind::run_started, EventKind::run_terminated}));
+}
+
 TEST_P(Chains, WhatContinuesKeepsItsMemoAndTheSignalsNobodyRead) {
   Task first = task().as_workflow("w");
   first.memo = R"({"by":"ann"})";

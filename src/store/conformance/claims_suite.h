@@ -130,6 +130,92 @@ TEST_P(Claims, AClaimAskedAgainAfterAnUnknownCommitAnswersTheSameTasks) {
   EXPECT_EQ(claim(5).size(), 1u);
 }
 
+// D4, H13: nobody could tell what came of the batch, so its caller asks again in another one.
+TEST_P(Claims, AClaimRepeatedInANewBatchAnswersTheSameTasksAndTakesNothing) {
+  for (int i = 0; i < 5; ++i) enqueue(task());
+  const core::TaskClaim request = claim_request(lane_, 2);
+  const auto first = rows_of(run(request));
+  ASSERT_EQ(first.size(), 2u);
+  advance(1s);
+  const std::string before = snapshot();
+  const auto second = rows_of(run(request));
+  ASSERT_EQ(second.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(to_line(first[i]), to_line(second[i]));
+  EXPECT_EQ(snapshot(), before);
+  EXPECT_EQ(claim(5).size(), 3u) << "the others are still to be had";
+}
+
+TEST_P(Claims, ARepeatedClaimAnswersWhatIsStillHeldUnderIt) {
+  for (int i = 0; i < 5; ++i) enqueue(task());
+  const core::TaskClaim request = claim_request(lane_, 3);
+  const auto first = rows_of(run(request));
+  ASSERT_EQ(first.size(), 3u);
+  finish(first[0]);
+  run(core::TaskRelease{first[1].id, first[1].version, 0s, false});
+  const std::string before = snapshot();
+  const auto second = rows_of(run(request));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(to_line(second[0]), to_line(first[2]));
+  EXPECT_EQ(snapshot(), before);
+  finish(first[2]);
+  EXPECT_TRUE(rows_of(run(request)).empty()) << "its record stands until it is forgotten";
+  EXPECT_EQ(claim(5).size(), 3u);
+}
+
+TEST_P(Claims, ARepeatedClaimThatFindsNoMoreWorkStillAnswersItsTasks) {
+  enqueue(task());
+  const core::TaskClaim request = claim_request(lane_, 2);
+  const auto first = rows_of(run(request));
+  ASSERT_EQ(first.size(), 1u);
+  Task behind = task();
+  const auto answers = apply({behind, request});
+  const auto second = rows_of(expect_answer<core::ClaimAnswer>(answers[1]));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(to_line(second[0]), to_line(first[0]));
+  EXPECT_EQ(row(behind.id).status, Status::queued) << "a repeat takes nothing of its own batch either";
+  run(core::SessionClose{session_});
+  advance(31s);
+  run(core::SessionsExpire{});
+  EXPECT_EQ(row(first[0].id).status, Status::queued) << "its record was not lost";
+}
+
+TEST_P(Claims, ARepeatedClaimOfALimitedLaneSpendsNothing) {
+  core::LaneConfig limits;
+  limits.concurrency = 2;
+  limits.rate_limit = core::RateLimit{3, 10s};
+  const LaneId limited = lane("limited", limits), open = lane("open");
+  for (int i = 0; i < 4; ++i)
+    for (const LaneId from : {limited, open}) {
+      Task t = task();
+      t.lane = from;
+      enqueue(t);
+    }
+  core::TaskClaim request = claim_request(limited, 2);
+  request.lanes.push_back({open, 1, false});
+  const auto first = rows_of(run(request));
+  ASSERT_EQ(first.size(), 3u);
+  advance(1s);
+  const std::string before = snapshot();
+  const auto second = rows_of(run(request));
+  ASSERT_EQ(second.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(to_line(first[i]), to_line(second[i]));
+  EXPECT_EQ(snapshot(), before);
+  EXPECT_EQ(lane_row(limited).running_count, 2);
+}
+
+TEST_P(Claims, ARepeatedClaimOfRunsAnswersTheSameRuns) {
+  for (const char* id : {"one", "two", "three"}) enqueue(task().as_workflow(id));
+  core::TaskClaim request = claim_request(lane_, 2);
+  request.pool = core::Pool::runs;
+  const auto first = rows_of(run(request));
+  ASSERT_EQ(first.size(), 2u);
+  const std::string before = snapshot();
+  const auto second = rows_of(run(request));
+  ASSERT_EQ(second.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(to_line(first[i]), to_line(second[i]));
+  EXPECT_EQ(snapshot(), before);
+}
+
 // C1, C3: a zombie's success and failure, C2: its heartbeat and release.
 TEST_P(Claims, AWorkerThatLostItsLeaseChangesNothing) {
   const ExecutionId id = enqueue(task().with_id("zombie"));

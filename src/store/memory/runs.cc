@@ -1,5 +1,6 @@
 // docs/rules.md, "Runs": mail, history, what an owner records, signals.
 #include <algorithm>
+#include <utility>
 
 #include "base/json.h"
 #include "core/error_text.h"
@@ -203,8 +204,11 @@ core::Answer Model::run(const RunAdvance& q) {
     for (const auto& entry : q.entries) read += entry.mail.has_value();
     if (unread > read) return core::AdvanceAnswer{e->status, t_.runs.at(q.execution).events, true, false};
   }
+  std::int32_t count = t_.runs.at(q.execution).events;
   std::vector<Event> events;
-  for (const auto& entry : q.entries) {
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < q.entries.size(); ++i) {
+    const auto& entry = q.entries[i];
     Event event = entry.event;
     if (entry.mail) {
       event = *core::decode_event(t_.mail.at(*entry.mail).event);
@@ -213,13 +217,16 @@ core::Answer Model::run(const RunAdvance& q) {
       t_.mail.erase(*entry.mail);
     }
     events.push_back(std::move(event));
-  }
-  record(q.execution, events);
-  const std::int32_t count = t_.runs.at(q.execution).events;
-  for (const auto& entry : q.entries) {
-    if (!core::is_closing(entry.event.kind)) carry_out(q.execution, entry);
-    e = find_row(t_.executions, q.execution);
-    if (!e || is_terminal(e->status)) return core::AdvanceAnswer{Status::cancelled, count, false, false};
+    const bool replaces =
+        entry.start && !core::is_closing(entry.event.kind) && entry.start->on_duplicate == OnDuplicate::replace;
+    if (!replaces && i + 1 < q.entries.size()) continue;
+    record(q.execution, std::exchange(events, {}));
+    count = t_.runs.at(q.execution).events;
+    for (; done <= i; ++done) {
+      if (!core::is_closing(q.entries[done].event.kind)) carry_out(q.execution, q.entries[done]);
+      e = find_row(t_.executions, q.execution);
+      if (!e || is_terminal(e->status)) return core::AdvanceAnswer{Status::cancelled, count, false, false};
+    }
   }
   if (closing(q)) {
     const auto& last = q.entries.back();

@@ -14,6 +14,8 @@ namespace semel::store::postgres {
   X(attention_put)                                                                                                   \
   X(batch_mark_insert)                                                                                               \
   X(batch_mark_prune)                                                                                                \
+  X(lease_insert)                                                                                                    \
+  X(lease_known)                                                                                                     \
   X(batch_mark_win) X(begin) X(blocked_delete) X(blocked_insert) X(blocked_lock) X(blocked_lock_lane) X(clock_read)  \
       X(commit) X(execution_delete) X(execution_insert) X(execution_insert_full) X(execution_lock)                   \
           X(execution_lock_by_identity) X(execution_retention) X(execution_succeed) X(execution_update)              \

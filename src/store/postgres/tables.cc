@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -132,7 +133,7 @@ Params take_params(const batch::Take& take, const core::ReadyRow& from, Instant 
   Params p;
   p.i32(take.lane).i16(take.pool).i32(take.limit).i32(take.set_flags).i32(core::kNoHandler).i64(now);
   p.i64(take.lease_expires_at).bytes(take.session).bytes(*take.worker);
-  p.i32(from.priority).i64(from.due_at).bytes(from.execution);
+  p.i32(from.priority).i64(from.due_at).bytes(from.execution).bytes(take.claim);
   return p;
 }
 
@@ -231,6 +232,9 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
                                   : Fronts::very_front(take.lane, take.pool));
       takes_at.push_back(queue(statements::take, take_params(take, from.back(), now)));
     }
+    std::size_t records_at = 0;  // behind the takes: one that found no record may be told of it here, never the reverse
+    if (!attempt.takes.empty())
+      records_at = queue(statements::lease_known, Params().uuids(attempt.takes, [](const auto& t) { return t.claim; }));
     if (!keys.empty()) targets_at = queue_targets(keys);  // last: it must see what the others changed
     SEMEL_FP("pg.attempt.before");
     std::vector<Rows> rows = db_.run();
@@ -257,7 +261,11 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
       out.success_applied = first_matches(rows[successes_at], ids);
       wrote_ = wrote_ || rows[successes_at].count() > 0;
     }
+    std::unordered_set<ClaimId> records;
+    for (int r = 0; r < (takes_at.empty() ? 0 : rows[records_at].count()); ++r)
+      records.insert(rows[records_at].id<ClaimId>(r, 0));
     for (std::size_t i = 0; i < takes_at.size(); ++i) {
+      out.repeated.push_back(records.contains(attempt.takes[i].claim));
       out.taken.push_back(finish_take(attempt.takes[i], from[i], rows[takes_at[i]], now));
       wrote_ = wrote_ || !out.taken.back().empty();
     }

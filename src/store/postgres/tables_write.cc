@@ -329,11 +329,13 @@ void PostgresTables::write_sessions(const core::RowCache& cache) {
     queue(statements::session_put, p);
   }
   erase(cache.leases, statements::lease_delete);
-  for (const core::Lease* lease : rows_of(changed(cache.leases, kept))) {
+  for (const auto& one : changed(cache.leases, kept)) {
+    const core::Lease& lease = *one.slot->row;
     Params p;
-    p.bytes(lease->id).bytes(lease->session);
-    p.uuids(lease->executions, [](const auto& e) { return e.execution; });
-    queue(statements::lease_put, p.i32s(lease->executions, [](const auto& e) { return e.version; }));
+    p.bytes(lease.id).bytes(lease.session);
+    p.uuids(lease.executions, [](const auto& e) { return e.execution; });
+    p.i32s(lease.executions, [](const auto& e) { return e.version; });
+    queue(one.slot->change == Change::inserted ? statements::lease_insert : statements::lease_put, p);
   }
   erase(cache.groups, statements::group_delete);
   if (const auto rows = rows_of(changed(cache.groups, kept)); !rows.empty()) {

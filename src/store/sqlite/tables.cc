@@ -32,10 +32,20 @@ batch::Attempted SqliteTables::attempt(const batch::Attempt& attempt, Instant no
       succeed.bind(one.execution, one.version, now, Blob(*one.result), core::kEndMarks);
       out.success_applied.push_back(succeed.run() == 1);
     }
-    for (const batch::Take& one : attempt.takes) out.taken.push_back(take(one, now));
+    for (const batch::Take& one : attempt.takes) {
+      out.repeated.push_back(has_record(one.claim));
+      out.taken.push_back(out.repeated.back() ? std::vector<core::ClaimedTask>{} : take(one, now));
+    }
     SEMEL_FP("sqlite.attempt.after");
     return out;
   });
+}
+
+bool SqliteTables::has_record(const ClaimId& claim) {
+  Statement& find = db_.prepared("lease_get").bind(claim);
+  const bool found = find.step();
+  find.reset();
+  return found;
 }
 
 std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Instant now) {

@@ -178,7 +178,9 @@ void SqliteTables::write_sessions(const core::RowCache& cache) {
       db_.prepared("lease_delete").bind(*id).run();
     } else {
       const std::string held = encode_leased(slot->row->executions);
-      db_.prepared("lease_put").bind(slot->row->id, slot->row->session, Blob(held)).run();
+      db_.prepared(slot->change == Change::inserted ? "lease_insert" : "lease_put")
+          .bind(slot->row->id, slot->row->session, Blob(held))
+          .run();
     }
   }
 }

@@ -1,11 +1,13 @@
 -- Locked ready rows are somebody else's. Claimed ones stay in the index until a vacuum: with $10..$12, the place that an
 -- earlier claim reached, they are not walked through again. A claim that waits for its execution row wins or loses by that row's status.
+-- A claim ($13) that has a record is repeated: it takes nothing more.
 with gone as (
   delete from semel.ready
   where ctid = any (array(
     select r.ctid from semel.ready r
     where r.lane = $1::integer and r.pool = $2::smallint
       and (r.priority, r.due_at, r.execution) > ($10::integer, $11::bigint, $12::uuid)
+      and not exists (select 1 from semel.lease l where l.id = $13::uuid)
     order by r.lane, r.pool, r.priority, r.due_at, r.execution
     limit $3::integer
     for update skip locked))

@@ -9,6 +9,9 @@ DELETE FROM session WHERE id = ?1
 SELECT * FROM session WHERE expires_at <= ?1 AND NOT EXISTS (SELECT 1 FROM lease WHERE lease.session = session.id)
 ORDER BY id LIMIT ?2
 
+-- A record that is new replaces none: what the other claim holds would be nobody's.
+-- :name lease_insert
+INSERT INTO lease VALUES (?, ?, ?)
 -- :name lease_put
 REPLACE INTO lease VALUES (?, ?, ?)
 -- :name lease_get

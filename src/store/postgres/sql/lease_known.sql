@@ -1,0 +1,1 @@
+select l.id from semel.lease l where l.id = any ($1::uuid[])
