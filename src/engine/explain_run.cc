@@ -101,7 +101,7 @@ Result<ExplainedRun> explain_run(store::Store& store, const core::Execution& run
   out.parked_at = parked_at_of(run);
   if (is_terminal(run.status)) return out;
   // Read before the history: what is learned in between is found there.
-  auto mail = store.mail_list(run.id);
+  auto mail = store.mail_list({&run.id, 1});
   if (!mail) return mail.error();
   Open open;
   if (auto ok = follow_history(store, run.id, open); !ok) return ok.error();

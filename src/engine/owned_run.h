@@ -33,9 +33,10 @@ struct RunKeeper::Owned {
 
   // ---- of the turn under way: `busy` says that there is one ----
   std::unique_ptr<RunCode> code;
-  std::int32_t known = 0;             // events that are recorded
-  std::vector<PendingEntry> entries;  // learned or asked for, not recorded yet
-  std::optional<PendingEntry> close;  // comes last, whatever is learned until it is recorded
+  std::int32_t known = 0;                          // events that are recorded
+  std::vector<PendingEntry> entries;               // learned or asked for, not recorded yet
+  std::optional<PendingEntry> close;               // comes last, whatever is learned until it is recorded
+  std::optional<std::vector<core::Mail>> fetched;  // its mail, read for many runs at once
   std::optional<core::Event> handed;  // a result of ctx.run that is being recorded: the code learns it in the next turn
   std::vector<core::Event> carried;   // signals for the run that continues this one
   std::vector<core::Event> refused;   // what came of starts that could not even be asked for

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kPauseAfterError{200'000};
 constexpr Duration kWatchStep{500'000};
-constexpr std::size_t kBoxesPerPoll = 10;
+constexpr std::size_t kBoxesPerPoll = 100;
 
 }  // namespace
 
@@ -109,19 +109,49 @@ void RunKeeper::lose(SessionId session) {
 
 void RunKeeper::note_wakes(const store::Wakes& wakes) {
   if (wakes.mailed.empty() && wakes.ended.empty()) return;
-  std::vector<OwnedRef> ended;
+  std::vector<OwnedRef> ended, mailed;
   {
     std::lock_guard lock(mutex_);
     for (const auto& id : wakes.mailed)
       if (const auto it = runs_.find(id); it != runs_.end()) {
         it->second->mail_waits = true;
-        schedule(it->second);
+        if (begin_turn(*it->second)) mailed.push_back(it->second);
       }
     // What ends here was forgotten when its close was answered: this ended from outside.
     for (const auto& id : wakes.ended)
       if (const auto it = runs_.find(id); it != runs_.end()) ended.push_back(it->second);
   }
+  if (mailed.size() == 1) again(mailed.front());
+  else if (!mailed.empty())
+    executor_->decide([self = shared_from_this(), runs = std::move(mailed)] { self->fetch_mail(runs); });
   for (const auto& run : ended) forget(run, true);
+}
+
+// One read for many whose turns begin: each finds its mail fetched, unless more has come by then.
+void RunKeeper::fetch_mail(const std::vector<OwnedRef>& runs) {
+  if (!enter()) return;
+  std::vector<ExecutionId> ids;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& run : runs) {
+      ids.push_back(run->row().id);
+      run->mail_waits = false;
+    }
+  }
+  auto mail = env_.store.mail_list(ids);
+  if (mail) {
+    std::unordered_map<ExecutionId, Owned*> by_id;
+    for (const auto& run : runs) {
+      by_id[run->row().id] = run.get();
+      run->fetched.emplace();
+    }
+    for (auto& one : *mail) by_id.at(one.key.run)->fetched->push_back(std::move(one));
+  } else {
+    std::lock_guard lock(mutex_);
+    for (const auto& run : runs) run->mail_waits = true;
+  }
+  for (const auto& run : runs) again(run);
+  leave();
 }
 
 Instant RunKeeper::step(Instant now) {
@@ -180,9 +210,11 @@ void RunKeeper::poll(Instant) {
       to_look_at_.pop_front();
     }
   }
+  if (ids.empty()) return;
   store::Wakes found;
-  for (const auto& id : ids)
-    if (auto mail = env_.store.mail_list(id); mail && !mail->empty()) found.mailed.push_back(id);
+  if (const auto mail = env_.store.mail_list(ids); mail)
+    for (const auto& one : *mail)
+      if (found.mailed.empty() || found.mailed.back() != one.key.run) found.mailed.push_back(one.key.run);
   note_wakes(found);
 }
 
@@ -234,11 +266,15 @@ void RunKeeper::unrest(Owned& run) {
   waiting_.erase(place);
 }
 
+bool RunKeeper::begin_turn(Owned& run) {
+  if (run.busy || run.gone) return false;
+  run.busy = true;
+  unrest(run);
+  return true;
+}
+
 void RunKeeper::schedule(const OwnedRef& run) {
-  if (run->busy || run->gone) return;
-  run->busy = true;
-  unrest(*run);
-  again(run);
+  if (begin_turn(*run)) again(run);
 }
 
 void RunKeeper::again(const OwnedRef& run) {

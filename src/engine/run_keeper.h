@@ -79,8 +79,10 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   bool enter();
   void leave() { inside_.fetch_sub(1); }
 
+  bool begin_turn(Owned& run);         // mutex held: false where one is under way
   void schedule(const OwnedRef& run);  // mutex held: a turn, unless one is under way
   void again(const OwnedRef& run);     // the next turn of one that is under way
+  void fetch_mail(const std::vector<OwnedRef>& runs);
   void job(const OwnedRef& run);
   // Before the user code: reads the store.
   bool prepare_turn(const OwnedRef& run, Turn& turn);

@@ -66,11 +66,13 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
     read_mail = std::exchange(run->mail_waits, false);
     turn.queries = std::exchange(run->queries, {});
   }
+  if (auto fetched = std::exchange(run->fetched, std::nullopt); fetched && !read_mail) turn.mail = *std::move(fetched);
+  const bool has_mail = read_mail || !turn.mail.empty();
   turn.load = !run->code;
   if (turn.load) {
     const auto* maker = workflows_->find(run->row().name);
     if (maker == nullptr) return give_up(run, options_.no_handler_delay, true), false;
-    if (auto loaded = load(*run, turn); !loaded) return try_turn_again(run, std::move(turn), read_mail), false;
+    if (auto loaded = load(*run, turn); !loaded) return try_turn_again(run, std::move(turn), has_mail), false;
     if (run->known == 0) {  // it ended since the claim, and nothing of it was kept
       for (auto& query : turn.queries) query.done(make_error(ErrorCode::ExecutionNotFound, "the run is gone"));
       return forget(run, true), false;
@@ -80,7 +82,7 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
     stats_.replayed_events += turn.history.size();
   }
   if (read_mail) {
-    auto mail = env_.store.mail_list(run->row().id);
+    auto mail = env_.store.mail_list({&run->row().id, 1});
     if (!mail) return try_turn_again(run, std::move(turn), true), false;
     turn.mail = *std::move(mail);
   }

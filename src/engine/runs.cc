@@ -179,7 +179,7 @@ Result<RunView> Engine::run_get(std::string_view tenant, std::string_view workfl
   auto run = env_.store.run_get(id);
   if (!run) return run.error();
   if (!*run) return no_run(id);  // retention removed it between the two reads
-  auto mail = env_.store.mail_list(id);
+  auto mail = env_.store.mail_list({&id, 1});
   if (!mail) return mail.error();
   return RunView{*std::move(view), **std::move(run), static_cast<std::int64_t>(mail->size())};
 }

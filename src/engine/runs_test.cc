@@ -154,7 +154,8 @@ TEST(Runs, ASignalWithoutADedupeIdIsAnsweredAfterALostCommit) {
   EXPECT_EQ(node.engine.run_get("default", "order-7")->unread_count, 1);
   told([&](auto done) { node.engine.signal_with_start(approve, start, done); });
   EXPECT_EQ(node.engine.run_get("default", "order-7")->unread_count, 2) << "another call is another signal";
-  const auto mail = store.mail_list(node.engine.run_get("default", "order-7")->execution.execution.id).value();
+  const ExecutionId run = node.engine.run_get("default", "order-7")->execution.execution.id;
+  const auto mail = store.mail_list({&run, 1}).value();
   EXPECT_EQ(core::decode_event(mail.at(0).event)->id, "") << "the code sees the ids that callers gave";
 }
 

@@ -143,7 +143,8 @@ class Store {
   // Appends whose events come after number `after`, in order, at most about `limit` bytes of them.
   virtual Result<std::vector<core::HistoryRow>> history_get(ExecutionId run, std::int32_t after,
                                                             std::int64_t limit) = 0;
-  virtual Result<std::vector<core::Mail>> mail_list(ExecutionId run) = 0;  // in the order of arrival
+  // The mail of all these runs, that of each in the order of its arrival.
+  virtual Result<std::vector<core::Mail>> mail_list(std::span<const ExecutionId> runs) = 0;
   // Lanes that hold ready rows now, at most one row per (lane, pool).
   virtual Result<std::vector<ReadyLane>> ready_lanes() = 0;
   virtual Result<std::optional<Instant>> next_timer() = 0;

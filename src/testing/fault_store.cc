@@ -128,7 +128,9 @@ Result<std::optional<core::Run>> FaultStore::run_get(ExecutionId run) { SEMEL_RE
 Result<std::vector<core::HistoryRow>> FaultStore::history_get(ExecutionId run, std::int32_t after, std::int64_t limit) {
   SEMEL_READ(history_get(run, after, limit));
 }
-Result<std::vector<core::Mail>> FaultStore::mail_list(ExecutionId run) { SEMEL_READ(mail_list(run)); }
+Result<std::vector<core::Mail>> FaultStore::mail_list(std::span<const ExecutionId> runs) {
+  SEMEL_READ(mail_list(runs));
+}
 Result<std::vector<store::ReadyLane>> FaultStore::ready_lanes() { SEMEL_READ(ready_lanes()); }
 Result<std::optional<Instant>> FaultStore::next_timer() { SEMEL_READ(next_timer()); }
 Result<std::vector<core::InboxRow>> FaultStore::inbox_list(std::int32_t limit) { SEMEL_READ(inbox_list(limit)); }

@@ -110,7 +110,7 @@ RunAdvance Generator::advance(Instant now) {
   if (chance(4)) op.version += chance(50) ? 1 : -1;
   if (const auto header = oracle_.run_get(op.execution).value()) op.known = header->events;
   if (chance(4)) op.known -= 1;
-  const std::vector<Mail> mailbox = chance(60) ? oracle_.mail_list(op.execution).value() : std::vector<Mail>{};
+  const std::vector<Mail> mailbox = chance(60) ? oracle_.mail_list({&op.execution, 1}).value() : std::vector<Mail>{};
   for (const Mail& mail : mailbox) {
     if (chance(10)) continue;
     Event stamp;
@@ -138,7 +138,12 @@ RunResume Generator::resume() {
 }
 
 RunSignal Generator::signal(Instant now) {
-  if (!last_signal_.dedupe.empty() && chance(20)) return last_signal_;
+  if (!last_signal_.dedupe.empty() && chance(35)) {
+    RunSignal again = last_signal_;
+    if (chance(50)) again.mail = ids_.next<MailId>(now);  // another request that says the same
+    if (chance(50)) again.start.reset();
+    return again;
+  }
   RunSignal op;
   op.identity = pick(kIds);
   if (chance(20)) op.execution = execution();

@@ -27,6 +27,29 @@ class Chains : public Runs {
   }
 };
 
+// A claim that stands behind an advance in its batch gets what the advance starts, which never was ready.
+TEST_P(Chains, StepsAndTheNextRunAreClaimedInTheBatchThatStartsThem) {
+  const Execution held = owned("w");
+  const auto answers = apply({with_step(held, 1, task()), claim_request(lane_, 5)});
+  const auto steps = expect_answer<core::ClaimAnswer>(answers[1]).tasks;
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].execution.parent_run, held.id);
+  EXPECT_EQ(to_line(steps[0].execution), line(steps[0].execution.id));
+  EXPECT_TRUE(claim(5).empty());
+  finish(steps[0].execution);
+  run(reading(held));
+
+  core::TaskClaim runs = claim_request(lane_, 5);
+  runs.pool = core::Pool::runs;
+  const Task next = task().as_workflow("w");
+  const auto last = apply({going_on(held, EventKind::run_continued, next), runs});
+  const auto claimed = expect_answer<core::ClaimAnswer>(last[1]).tasks;
+  ASSERT_EQ(claimed.size(), 1u);
+  EXPECT_EQ(claimed[0].execution.id, next.id);
+  EXPECT_EQ(claimable_runs(), 0u);
+  EXPECT_EQ(run(advance_of(claimed[0].execution, {event(EventKind::run_completed, 0, "1")})).status, Status::succeeded);
+}
+
 // The one end that its child brought it: what the advance would have done after that is not recorded.
 TEST_P(Chains, ARunThatItsOwnChildReplacesEndsOnce) {
   for (const EventKind last : {EventKind::run_completed, EventKind::run_continued, EventKind::timer_started}) {

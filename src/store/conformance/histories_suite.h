@@ -1,4 +1,4 @@
-// Histories as they are read: in pages.
+// Histories and mail as they are read: in pages, and of many runs at once.
 #pragma once
 
 #include "store/conformance/runs_suite.h"
@@ -6,6 +6,27 @@
 namespace semel::store::conformance {
 
 class Histories : public Runs {};
+
+TEST_P(Histories, MailOfManyRunsIsReadTogetherAndInTheOrderOfItsArrival) {
+  const Execution one = owned("one"), two = owned("two"), silent = owned("silent"), other = owned("other");
+  std::vector<std::pair<ExecutionId, MailId>> sent;
+  for (const auto& [id, run_id] : {std::pair{"two", two.id}, {"one", one.id}, {"other", other.id}, {"two", two.id}}) {
+    const core::RunSignal op = signal(id);
+    run(op);
+    sent.emplace_back(run_id, op.mail);
+    advance(1s);
+  }
+  const std::vector<ExecutionId> asked = {two.id, silent.id, one.id};
+  const std::vector<core::Mail> all = store_->mail_list(asked).value();
+  ASSERT_EQ(all.size(), 3u);
+  std::vector<MailId> of_two;
+  for (const auto& mail : all) {
+    EXPECT_NE(mail.key.run, other.id);
+    if (mail.key.run == two.id) of_two.push_back(mail.key.id);
+  }
+  EXPECT_EQ(of_two, (std::vector{sent[0].second, sent[3].second}));
+  EXPECT_TRUE(store_->mail_list({}).value().empty());
+}
 
 TEST_P(Histories, AHistoryIsReadInPagesOfAtLeastOneRow) {
   const Execution held = owned("w");

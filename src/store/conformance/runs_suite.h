@@ -25,14 +25,14 @@ class Runs : public StoreTest {
   }
   std::vector<core::Event> mail(ExecutionId run) {
     std::vector<core::Event> out;
-    const std::vector<core::Mail> all = store_->mail_list(run).value();
+    const std::vector<core::Mail> all = store_->mail_list({&run, 1}).value();
     for (const auto& one : all) out.push_back(core::decode_event(one.event).value());
     return out;
   }
   // Reads all mail and waits.
   core::RunAdvance reading(const Execution& held) {
     core::RunAdvance op = advance_of(held);
-    const std::vector<core::Mail> all = store_->mail_list(held.id).value();
+    const std::vector<core::Mail> all = store_->mail_list({&held.id, 1}).value();
     for (const auto& one : all) {
       core::Event stamp;
       stamp.issued = 7;

@@ -146,11 +146,11 @@ Result<std::vector<core::HistoryRow>> MemoryStore::history_get(ExecutionId run, 
   return out;
 }
 
-Result<std::vector<core::Mail>> MemoryStore::mail_list(ExecutionId run) {
+Result<std::vector<core::Mail>> MemoryStore::mail_list(std::span<const ExecutionId> runs) {
   const std::lock_guard lock(mutex_);
   std::vector<core::Mail> out;
   for (const auto& [key, row] : tables_.mail)
-    if (key.run == run) out.push_back(row);
+    if (std::ranges::find(runs, key.run) != runs.end()) out.push_back(row);
   return out;
 }
 

@@ -170,8 +170,8 @@ Result<std::vector<core::HistoryRow>> PostgresReads::history_get(ExecutionId run
                                               all_rows(read_history));
 }
 
-Result<std::vector<core::Mail>> PostgresReads::mail_list(ExecutionId run) {
-  return query<std::vector<core::Mail>>(statements::mail_list, Params().bytes(run), all_rows(read_mail));
+Result<std::vector<core::Mail>> PostgresReads::mail_list(std::span<const ExecutionId> runs) {
+  return query<std::vector<core::Mail>>(statements::mail_list, Params().uuids(runs), all_rows(read_mail));
 }
 
 Result<std::vector<ReadyLane>> PostgresReads::ready_lanes() {

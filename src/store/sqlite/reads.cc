@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "store/sqlite/row_codec.h"
 #include "store/sqlite/store.h"
 
@@ -181,8 +184,13 @@ Result<std::vector<core::HistoryRow>> SqliteStore::history_get(ExecutionId run, 
   });
 }
 
-Result<std::vector<core::Mail>> SqliteStore::mail_list(ExecutionId run) {
-  return reading([&](Connection& db) { return all_rows(db.prepared("mail_of").bind(run), read_mail); });
+Result<std::vector<core::Mail>> SqliteStore::mail_list(std::span<const ExecutionId> runs) {
+  return reading([&](Connection& db) {
+    std::vector<core::Mail> out;
+    for (const auto& run : runs)
+      std::ranges::move(all_rows(db.prepared("mail_of").bind(run), read_mail), std::back_inserter(out));
+    return out;
+  });
 }
 
 Result<std::vector<ReadyLane>> SqliteStore::ready_lanes() {

@@ -49,7 +49,7 @@ class SqliteStore final : public Store {
   Result<std::optional<core::Session>> session_get(SessionId id) override;
   Result<std::optional<core::Run>> run_get(ExecutionId run) override;
   Result<std::vector<core::HistoryRow>> history_get(ExecutionId run, std::int32_t after, std::int64_t limit) override;
-  Result<std::vector<core::Mail>> mail_list(ExecutionId run) override;
+  Result<std::vector<core::Mail>> mail_list(std::span<const ExecutionId> runs) override;
   Result<std::vector<ReadyLane>> ready_lanes() override;
   Result<std::optional<Instant>> next_timer() override;
 
