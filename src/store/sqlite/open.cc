@@ -58,10 +58,10 @@ Result<void> check_place(const SqliteOptions& options) {
   return {};
 }
 
+// Strangers (a shell, a backup) may hold a lock for a moment, also while they recover the file after a crash.
+constexpr int kBusyMilliseconds = 5000;
+
 void prepare_writer(Connection& db, const SqliteOptions& options) {
-  // Strangers (a shell, a backup) may hold a lock for a moment.
-  constexpr int kBusyMilliseconds = 5000;
-  db.wait_for_locks(kBusyMilliseconds);
   db.execute(
       "PRAGMA page_size = 4096; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;"
       "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF");
@@ -113,6 +113,7 @@ Result<std::unique_ptr<Store>> open_writer(const SqliteOptions& options, base::L
               {{"sqlite", std::string(library_version())}, {"fixed_in", "3.51.3"}});
   }
   auto db = std::make_unique<Connection>(options.path, Access::create, options.vfs);
+  db->wait_for_locks(kBusyMilliseconds);
   // Before anything is written: the file may belong to somebody else, or to the future.
   const Result<SchemaState> state = read_schema(*db, options.path);
   if (!state) return state.error();

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -51,6 +53,21 @@ TEST(SqliteOpen, AFolderThatCannotBeWrittenIsReadOnly) {
   };
   EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
   chmod(folder.c_str(), 0755);
+}
+
+// A shell that looks at the file after a crash locks all others out while it recovers the log.
+TEST(SqliteOpen, AStrangerWhoHoldsTheFileForAMomentIsWaitedFor) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  {
+    Harness h(options);
+  }
+  auto stranger = std::make_unique<Connection>(options.path, Access::read_write, "");
+  stranger->execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; UPDATE meta SET value = value; COMMIT");
+  auto opening = std::async(std::launch::async, [&] { return open_sqlite(options); });
+  EXPECT_EQ(opening.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  stranger.reset();
+  const auto opened = opening.get();
+  EXPECT_TRUE(opened.ok()) << opened.error().message;
 }
 
 // X6
