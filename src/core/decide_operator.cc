@@ -232,10 +232,12 @@ Answer decide_part(const LaneEnsure& op, RowCache& rows, Instant) {
   FoundLane& found = rows.lane_names.at({op.tenant, op.queue});
   const bool created = std::exchange(found.created, false);
   const LaneId id = found.lane.id;
-  if (op.config && *op.config != rows.lanes.find(id)->config) {
+  LaneConfig config = op.config.value_or(rows.lanes.find(id)->config);
+  config.paused = op.paused.value_or(config.paused);
+  if (config != rows.lanes.find(id)->config) {
     Lane& lane = rows.lanes.update(id);
-    if (lane.config.rate_limit != op.config->rate_limit) lane.tokens_at.reset();
-    lane.config = *op.config;
+    if (lane.config.rate_limit != config.rate_limit) lane.tokens_at.reset();
+    lane.config = std::move(config);
     lane.revision += 1;
   }
   return LaneAnswer{*rows.lanes.find(id), created};

@@ -250,11 +250,12 @@ struct TenantAnswer {
   bool created = false;
 };
 
-// Finds or creates the lane; with `config` also sets it.
+// Finds or creates the lane; with `config` also sets it; `paused` sets that alone and keeps the rest as it is.
 struct LaneEnsure {
   TenantId tenant = kDefaultTenant;
   std::string queue;
   std::optional<LaneConfig> config;
+  std::optional<bool> paused = std::nullopt;
 };
 struct LaneAnswer {
   Lane lane;

@@ -123,6 +123,7 @@ class Engine {
   void send(Op operation, Callback<T> done, Map map);
   template <class Op>
   void send(Op operation, Callback<typename core::AnswerOf<Op>::type> done);
+  void change_lane(std::string_view tenant, core::LaneEnsure change, Callback<core::Lane> done);
   void with_lane(core::TenantId tenant, const std::string& queue, Callback<LaneRef> done);
   struct Prepared;
   Result<Prepared> prepare(EnqueueRequest& request);

@@ -93,29 +93,25 @@ void Engine::bulk(BulkRequest request, Callback<BulkPage> done) {
 // ---- queues and tenants ---------------------------------------------------------------------------------------------
 
 void Engine::queue_set(std::string_view tenant, std::string queue, core::LaneConfig config, Callback<core::Lane> done) {
+  if (auto ok = validate_lane_config(config); !ok) return done(ok.error());
+  change_lane(tenant, {{}, std::move(queue), std::move(config), {}}, std::move(done));
+}
+
+void Engine::queue_pause(std::string_view tenant, std::string queue, bool paused, Callback<core::Lane> done) {
+  change_lane(tenant, {{}, std::move(queue), {}, paused}, std::move(done));
+}
+
+void Engine::change_lane(std::string_view tenant, core::LaneEnsure change, Callback<core::Lane> done) {
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
-  if (auto ok = core::validate_queue(queue); !ok) return done(ok.error());
-  if (auto ok = validate_lane_config(config); !ok) return done(ok.error());
-  send<core::LaneEnsure, core::Lane>(core::LaneEnsure{*id, std::move(queue), std::move(config)}, std::move(done),
+  if (auto ok = core::validate_queue(change.queue); !ok) return done(ok.error());
+  change.tenant = *id;
+  send<core::LaneEnsure, core::Lane>(std::move(change), std::move(done),
                                      [this](core::LaneAnswer answer) -> Result<core::Lane> {
                                        directory_.learn(answer.lane);
                                        if (lane_changed) lane_changed(answer.lane.id);
                                        return answer.lane;
                                      });
-}
-
-void Engine::queue_pause(std::string_view tenant, std::string queue, bool paused, Callback<core::Lane> done) {
-  auto id = directory_.tenant(tenant);
-  if (!id) return done(id.error());
-  if (auto ok = core::validate_queue(queue); !ok) return done(ok.error());
-  writer_.submit(core::LaneEnsure{*id, queue, std::nullopt},
-                 [this, tenant = std::string(tenant), queue, paused, done = std::move(done)](core::Answer answer) {
-                   if (auto* error = std::get_if<Error>(&answer)) return done(std::move(*error));
-                   auto config = std::get<core::LaneAnswer>(answer).lane.config;
-                   config.paused = paused;
-                   queue_set(tenant, queue, std::move(config), done);
-                 });
 }
 
 Result<QueueView> Engine::queue_get(std::string_view tenant, std::string_view queue) {

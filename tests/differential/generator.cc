@@ -202,6 +202,7 @@ LaneEnsure Generator::lane() {
   LaneEnsure q;
   q.queue = chance(40) ? "keyed" : pick(kQueues);
   if (chance(80)) q.config = config(q.queue);
+  if (chance(10)) q.paused = chance(30);
   return q;
 }
 

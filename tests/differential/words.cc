@@ -54,7 +54,9 @@ std::string say(const Operator& q) {
   return q.execution.to_string();
 }
 std::string say(const KeyRelease& q) { return "'" + q.key + "'" + (q.force ? " force" : ""); }
-std::string say(const LaneEnsure& q) { return q.queue + (q.config ? " with config" : ""); }
+std::string say(const LaneEnsure& q) {
+  return q.queue + (q.config ? " with config" : "") + (q.paused ? " paused" : "");
+}
 std::string say(const TenantEnsure& q) { return q.name; }
 std::string say(const BlockedSweep& q) {
   return "lane=" + std::to_string(static_cast<int>(q.lane)) + " limit=" + std::to_string(q.limit);

@@ -221,6 +221,12 @@ TEST_P(Limits, QueueSettingsAreStoredAndCounted) {
   EXPECT_EQ(lane_row(where).revision, revision + 1);
   EXPECT_EQ(lane("settings"), where);
   EXPECT_TRUE(lane_row(where).config.paused) << "asking for a lane sets nothing";
+  const auto pause = [&](bool on) { return run(core::LaneEnsure{core::kDefaultTenant, "settings", {}, on}); };
+  EXPECT_FALSE(pause(false).lane.config.paused);
+  config.paused = false;
+  EXPECT_EQ(lane_row(where).config, config) << "everything else is as it was";
+  EXPECT_EQ(lane_row(where).revision, revision + 2);
+  EXPECT_EQ(pause(false).lane.revision, revision + 2) << "not paused already";
 }
 
 }  // namespace semel::store::conformance

@@ -156,10 +156,12 @@ core::Answer Model::run(const core::LaneEnsure& q) {
     lane->tenant = q.tenant;
     lane->queue = q.queue;
   }
-  if (q.config && *q.config != lane->config) {
+  core::LaneConfig wanted = q.config ? *q.config : lane->config;
+  if (q.paused) wanted.paused = *q.paused;
+  if (wanted != lane->config) {
     ++effects_.changes;
-    if (q.config->rate_limit != lane->config.rate_limit) lane->tokens_at.reset();
-    lane->config = *q.config;
+    if (wanted.rate_limit != lane->config.rate_limit) lane->tokens_at.reset();
+    lane->config = wanted;
     lane->revision += 1;
   }
   return core::LaneAnswer{*lane, created};
