@@ -23,6 +23,7 @@ namespace {
 
 constexpr Duration kLongestNap{1'000'000};  // nobody sleeps longer than a lost wake-up may cost
 constexpr Duration kDrainPatience{10'000'000};
+constexpr int kTurnsForCallers = 8;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
   static_assert(sizeof(word) == sizeof(std::uint32_t));
@@ -92,8 +93,12 @@ struct Runtime::Impl {
         clockwork(engine, options.clockwork),
         inline_runs(engine) {
     while (writer_bells.size() < writer.lines()) writer_bells.push_back(std::make_unique<Bell>());
+    line_turns = std::vector<std::mutex>(writer.lines());
   }
   Bell& writer_bell() { return *writer_bells.front(); }
+  void wake_line(std::size_t line);
+  Instant step_line(std::size_t line, Instant at);
+  void let_callers_return(std::size_t line);
 
   Env env() {
     base::LogSink& log = options.log ? *options.log : base::null_log();
@@ -127,6 +132,7 @@ struct Runtime::Impl {
 
   WorkerList stepped, polled, beating, noted;
   std::vector<std::unique_ptr<Bell>> writer_bells;  // one per line
+  std::vector<std::mutex> line_turns;               // who holds it steps the line
   Bell slow_bell, clockwork_bell, heartbeat_bell, stop_bell;
   std::atomic<bool> stopping{false};
   std::atomic<bool> somebody_waits{false};  // a stopping pool or the stopping runtime looks after every batch
@@ -139,7 +145,7 @@ struct Runtime::Impl {
 
 void Runtime::Impl::start() {
   WriterHooks hooks;
-  hooks.wake = [this](std::size_t line) { writer_bells[line]->ring(); };
+  hooks.wake = [this](std::size_t line) { wake_line(line); };
   hooks.wake_slow = [this] { slow_bell.ring(); };
   hooks.published = [this](const store::Wakes& wakes) { published(wakes); };
   hooks.answered = [this] {
@@ -186,24 +192,71 @@ void Runtime::Impl::on_fatal(const Error& error) {
   if (options.on_fatal) options.on_fatal(error);
 }
 
+thread_local Runtime::OwnTurn* Runtime::OwnTurn::current_ = nullptr;
+
+Runtime::OwnTurn::OwnTurn(Impl& runtime) : runtime_(runtime), outer_(std::exchange(current_, this)) {}
+Runtime::OwnTurn::~OwnTurn() {
+  if (current_ == this) take();
+}
+
+void Runtime::Impl::wake_line(std::size_t line) {
+  OwnTurn* own = OwnTurn::current_;
+  if (own != nullptr && &own->runtime_ == this) own->lines_ |= std::uint64_t{1} << line;
+  else writer_bells[line]->ring();
+}
+
+// One batch of one line, if nobody is at it: all else wakes whoever it concerns, callbacks of that batch included.
+void Runtime::OwnTurn::take() {
+  current_ = outer_;
+  std::optional<std::size_t> own;
+  for (std::size_t line = 0; lines_ != 0; ++line, lines_ >>= 1) {
+    if ((lines_ & 1) == 0) continue;
+    if (!own) own = line;
+    else runtime_.writer_bells[line]->ring();
+  }
+  if (!own) return;
+  bool more = true;
+  if (const std::unique_lock turn(runtime_.line_turns[*own], std::try_to_lock); turn && !runtime_.stopping.load())
+    more = runtime_.writer.step(runtime_.now(), *own) != kEndOfTime;
+  if (more) runtime_.writer_bells[*own]->ring();
+}
+
+Instant Runtime::Impl::step_line(std::size_t line, Instant at) {
+  const std::lock_guard turn(line_turns[line]);
+  return writer.step(at, line);
+}
+
+// Callers who were just answered come back with their next operation. Let in first, as long as more of them come, they
+// make the next batch larger.
+void Runtime::Impl::let_callers_return(std::size_t line) {
+  std::size_t seen = writer.queued(line);
+  for (int turn = 0; turn < kTurnsForCallers; ++turn) {
+    for (int pause = 0; pause < 4; ++pause) std::this_thread::yield();
+    if (const std::size_t now = writer.queued(line); now == seen) return;
+    else seen = now;
+  }
+}
+
 // Workers are stepped here: between the commit that made work ready and the claim that takes it no other thread has to
 // wake.
 void Runtime::Impl::writer_main() {
   while (!stopping.load()) {
     const Instant at = now();
-    Instant next = writer.step(at);
+    Instant next = step_line(0, at);
     next =
         std::min(next, stepped.step_all(at, [](Worker& worker, Instant&, Instant when) { return worker.step(when); }));
     if (next > at) writer_bell().wait(nap(next, at));
+    else let_callers_return(0);
   }
 }
 
 void Runtime::Impl::line_main(std::size_t line) {
   while (!stopping.load()) {
     const Instant at = now();
-    const Instant next = writer.step(at, line);
+    const Instant next = step_line(line, at);
     writer_bell().ring();  // what ended here may have freed a slot of a worker
     if (next > at) writer_bells[line]->wait(nap(next, at));
+    else let_callers_return(line);
   }
 }
 
@@ -272,6 +325,7 @@ void Runtime::Impl::stop() {
   for (Bell* bell : {&slow_bell, &clockwork_bell, &heartbeat_bell}) bell->ring();
   for (auto& thread : threads) thread.join();
   threads.clear();
+  for (auto& turn : line_turns) const std::lock_guard last(turn);  // a caller may be at it still
 }
 
 // ---- runtime --------------------------------------------------------------------------------------------------------

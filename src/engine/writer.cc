@@ -170,6 +170,11 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
 
 std::size_t Writer::lines() const { return lines_.size(); }
 
+std::size_t Writer::queued(std::size_t line) const {
+  std::lock_guard lock(mutex_);
+  return lines_[line]->queued();
+}
+
 Instant Writer::step(Instant now, std::size_t line) { return run(*lines_[line], now); }
 
 Instant Writer::slow_step(Instant now) { return slow_ ? run(*slow_, now) : kEndOfTime; }

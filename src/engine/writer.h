@@ -100,6 +100,7 @@ class Writer {
 
   // Independent transactions that may run beside each other; operations on one id keep to one line, in their order.
   std::size_t lines() const;
+  std::size_t queued(std::size_t line) const;
   // Runs at most one batch of a line; one call at a time per line. Returns when it wants to be called again;
   // kEndOfTime: when something is submitted.
   Instant step(Instant now, std::size_t line = 0);
