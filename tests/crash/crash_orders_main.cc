@@ -1,7 +1,7 @@
 // The order example as a process that may die at any moment. Usage: crash_orders STORE EFFECTS COUNT
 //
 // Starts the orders 0 .. COUNT-1, each by its id, works until all of them are over, and says so. The world outside is a
-// folder: a request that was served is a file named by its key.
+// folder: a request that was served is a file named by its key. It takes its time, so that kills meet orders.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "examples/10_order.h"
 #include "semel/postgres.h"
@@ -21,6 +22,7 @@ using namespace std::chrono_literals;
 
 // Atomic across processes and durable enough: the file is there or it is not.
 bool first_by_file(const std::string& folder, const std::string& key) {
+  std::this_thread::sleep_for(20ms);
   const int file = ::open((folder + "/" + key).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
   if (file >= 0) ::close(file);
   return file >= 0;

@@ -29,27 +29,43 @@ class Workers {
   }
   // The process starts again when it was killed, and also when it was done already: the orders are the same.
   void kill(std::size_t i) {
-    all_[i]->kill_and_drain([this](const std::string& line) { note(line); });
+    Worker& one = all_[i];
+    one.process->kill_and_drain([&](const std::string& line) { note(one, line); });
+    if (!one.done) ++in_the_middle_;
     start(i);
   }
   void read(long micros) {
-    for (auto& process : all_) process->read_lines(micros, [this](const std::string& line) { note(line); });
+    for (Worker& one : all_)
+      if (one.open) one.open = one.process->read_lines(micros, [&](const std::string& line) { note(one, line); });
   }
-  bool finish() {
-    for (auto& process : all_) process->expect_line("done", 120);
-    return refused_.empty();
+  void finish() {
+    const auto over = [this] {
+      read(1'000);
+      return std::ranges::none_of(all_, &Worker::open);
+    };
+    if (!wait_until(over, 120)) problems_ += "not all workers came to an end\n";
+    for (const Worker& one : all_)
+      if (!one.done) problems_ += "a worker ended before it was done\n";
   }
-  const std::string& refused() const { return refused_; }
+  const std::string& problems() const { return problems_; }
+  long in_the_middle() const { return in_the_middle_; }
   std::size_t size() const { return all_.size(); }
 
  private:
-  void start(std::size_t i) { all_[i] = std::make_unique<Process>("crash_orders", arguments_); }
-  void note(const std::string& line) {
-    if (line.starts_with("refused") || line.starts_with("failed")) refused_ += line + "\n";
+  struct Worker {
+    std::unique_ptr<Process> process;
+    bool open = true;
+    bool done = false;
+  };
+  void start(std::size_t i) { all_[i] = {std::make_unique<Process>("crash_orders", arguments_)}; }
+  void note(Worker& one, const std::string& line) {
+    one.done = one.done || line == "done";
+    if (line.starts_with("refused") || line.starts_with("failed")) problems_ += line + "\n";
   }
   const std::vector<std::string> arguments_;
-  std::vector<std::unique_ptr<Process>> all_;
-  std::string refused_;
+  std::vector<Worker> all_;
+  std::string problems_;
+  long in_the_middle_ = 0;
 };
 
 // How often each order's charge is in its history.
@@ -99,12 +115,12 @@ std::string kill_orders(const std::string& store, const std::string& effects, in
   Workers workers(store, effects, processes, orders);
   for (long i = 0; i < kills; ++i) {
     const std::int64_t until = base::steady_micros() + 1'000 + static_cast<std::int64_t>(random.below(400'000));
-    while (base::steady_micros() < until) workers.read(2'000);
+    wait_until([&] { return workers.read(1'000), base::steady_micros() >= until; });
     workers.kill(random.below(workers.size()));
   }
   workers.finish();
-  std::printf("%ld kills, %d orders\n", kills, orders);
-  return workers.refused() + check_histories(store, orders) + check_effects(effects, orders);
+  std::printf("%ld kills, %ld of them with orders open, %d orders\n", kills, workers.in_the_middle(), orders);
+  return workers.problems() + check_histories(store, orders) + check_effects(effects, orders);
 }
 
 }  // namespace semel::crash
