@@ -52,7 +52,7 @@ void return_grant(Lane& lane, std::int32_t unused) {
 }
 
 void record_claim(RowCache& rows, const TaskClaim& claim, const std::vector<ClaimedTask>& tasks, Instant now) {
-  if (tasks.empty()) return;
+  if (tasks.empty() && claim.takes != Takes::nothing) return;
   if (!peek(rows.leases, claim.id)) rows.leases.insert(claim.id, Lease{claim.id, claim.session, {}});
   Lease& lease = rows.leases.update(claim.id);
   for (const ClaimedTask& task : tasks) {
@@ -75,6 +75,7 @@ void claim_fresh(RowCache& rows, const TaskClaim& claim, LaneId lane, std::int32
     Execution& e = rows.executions.update(row.execution);
     rows.ready.take_back(row);
     mark_claimed(rows, e, claim.session, claim.worker, claim.lease, now);
+    if (claim.takes == Takes::fresh) rows.handed.push_back({claim.id, e.id, claim.tell});
     out.push_back({e, *rows.payloads.find(row.execution)});
   }
 }

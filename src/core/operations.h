@@ -68,6 +68,15 @@ struct EnqueueAnswer {
 
 // Claim ready executions, at most `limit` of each lane, lanes in the order given. The caller keeps the sum within its
 // free handler slots. Of the pool `alone`, name exactly one lane with limit 1.
+//
+// Whoever enqueues may make a claim that another process's worker offered, for that worker: `Takes::fresh`. The record
+// of a claim uses its id up, so an offer is taken once, whoever takes it; a worker that takes its offer back asks with
+// `Takes::nothing`, which leaves a record in any case.
+enum class Takes : std::uint8_t {
+  ready,    // what waits in the lanes, and what was enqueued before it in the same batch
+  fresh,    // only the latter, and only while the session lives
+  nothing,  // only a repeat brings anything
+};
 struct TaskClaim {
   ClaimId id;
   SessionId session;
@@ -80,6 +89,8 @@ struct TaskClaim {
   };
   std::vector<Want> lanes;
   Pool pool = Pool::tasks;
+  Takes takes = Takes::ready;
+  std::string tell;  // of an offer: whom the store tells that the claim was made; only the store reads it
 };
 
 struct ClaimedTask {

@@ -241,6 +241,12 @@ struct RowCache {
   std::optional<Execution> dropped;  // the latest row that ended and went at once, as it was at its end
   std::vector<ExecutionId> cancel_requested;
   std::vector<ExecutionId> mailed;  // owned runs that got mail
+  struct Handed {
+    ClaimId claim;
+    ExecutionId execution;
+    std::string tell;
+  };
+  std::vector<Handed> handed;  // claimed for the worker of another process
 };
 
 }  // namespace semel::core

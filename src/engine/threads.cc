@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "engine/inline_runs.h"
+#include "engine/offer_book.h"
 #include "engine/threads_handlers.h"
 #include "engine/threads_runs.h"
 
@@ -129,6 +130,7 @@ struct Runtime::Impl {
   Engine engine;
   Clockwork clockwork;
   InlineRuns inline_runs;
+  OfferBook offers;
 
   WorkerList stepped, polled, beating, noted;
   std::vector<std::unique_ptr<Bell>> writer_bells;  // one per line
@@ -157,6 +159,9 @@ void Runtime::Impl::start() {
       if (riders.empty()) riders = worker.ride(lanes, when);
       return kEndOfTime;
     });
+    if (!riders.empty() || lanes.tasks.empty()) return riders;
+    if (auto claim = offers.take(lanes, engine.directory(), random.next(), now()))
+      riders.push_back({*std::move(claim), [](const core::Answer&) {}});
     return riders;
   };
   hooks.fatal = [this](const Error& error) { on_fatal(error); };
@@ -298,6 +303,7 @@ void Runtime::Impl::hints_main() {
     };
     if (hints.all || strange(hints.wakes.lanes) || strange(hints.wakes.alone) || strange(hints.wakes.runs))
       look_everywhere();
+    offers.note(hints.wakes.offers, now());
     published(hints.wakes);
   }
 }

@@ -81,6 +81,8 @@ Instant Worker::step(Instant now) {
     plan_dispatch(todo);
     plan_claim(now, todo);
     plan_runs(now, todo);
+    plan_offer(now, todo);
+    plan_forgets(now, todo);
     next = next_step(now);
   }
   carry_out(std::move(todo));
@@ -89,6 +91,7 @@ Instant Worker::step(Instant now) {
 
 Instant Worker::next_step(Instant now) const {
   Instant next = lanes_.next_release(now);
+  if (offer_due_ > now) next = std::min(next, offer_due_);
   if (session_state_ == SessionState::none && !draining_) next = std::min(next, open_at_);
   if (!retry_ends_.empty()) next = std::min(next, retry_ends_.front().first);
   for (const Asking* asking : {&asking_tasks_, &asking_runs_})
@@ -109,6 +112,9 @@ void Worker::carry_out(Todo todo) {
   }
   for (auto& operation : todo.forget) submit(std::move(operation), nullptr);
   for (auto& claim : todo.claims) send_claim(std::move(claim));
+  if (todo.offer) env_.store.offer(*todo.offer);
+  for (const auto& claim : todo.recover)
+    submit(claim, [this, claim](core::Answer answer) { recovered(claim, std::move(answer)); });
   if (!todo.start.empty()) executor_.start(std::move(todo.start));
 }
 
@@ -154,6 +160,11 @@ void Worker::lose_session(Todo& todo) {
     forget(*run, false);
   }
   buffer_.clear();
+  offered_.reset();
+  handed_.clear();
+  forget_later_.clear();
+  recovering_.clear();
+  suspects_.clear();
   for (Asking* asking : {&asking_tasks_, &asking_runs_})
     if (asking->unknown && !asking->resent) *asking = {};  // its session is not renewed any more
 }
@@ -252,14 +263,20 @@ int Worker::wanted() const {
 }
 
 core::TaskClaim Worker::new_claim(std::vector<core::TaskClaim::Want> lanes, core::Pool pool) {
-  core::TaskClaim claim;
-  claim.id = env_.next_id<ClaimId>();
-  claim.session = session_;
-  claim.worker = options_.name;
-  claim.lease = options_.lease;
+  core::TaskClaim claim = claim_of(env_.next_id<ClaimId>(), core::Takes::ready);
   claim.lanes = std::move(lanes);
   claim.pool = pool;
   asking_for(pool).busy = true;
+  return claim;
+}
+
+core::TaskClaim Worker::claim_of(ClaimId id, core::Takes takes) const {
+  core::TaskClaim claim;
+  claim.id = id;
+  claim.session = session_;
+  claim.worker = options_.name;
+  claim.lease = options_.lease;
+  claim.takes = takes;
   return claim;
 }
 
@@ -422,7 +439,7 @@ void Worker::claimed(std::shared_ptr<const core::TaskClaim> claim, Instant asked
   poke();
 }
 
-void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo) {
+void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo, bool handed) {
   std::unordered_map<core::LaneId, int, core::KeyHash> per_lane;
   const bool gone = claim.session != session_ || session_state_ != SessionState::open;
   stats_.claimed += answer.tasks.size();
@@ -440,7 +457,8 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
     }
     runs_[run->task.execution.id] = run;
     ++claims_[claim.id];
-    if (draining_ || handlers_.find(run->task.execution.name) == nullptr) {
+    const bool full = handed && in_executor_ + buffer_.size() >= static_cast<std::size_t>(options_.slots);
+    if (draining_ || full || handlers_.find(run->task.execution.name) == nullptr) {
       todo.release.push_back(std::move(run));
       continue;
     }
@@ -486,9 +504,12 @@ void Worker::run_over(ClaimId claim, bool closed) {
 void Worker::note_wakes(const store::Wakes& wakes) {
   Todo todo;
   if (owner_ != nullptr) owner_->note_wakes(wakes);
-  const bool ready = !wakes.lanes.empty() || !wakes.alone.empty() || (owner_ != nullptr && !wakes.runs.empty());
-  if (ready || !wakes.cancel_requested.empty()) {
+  const bool ready = !wakes.lanes.empty() || !wakes.alone.empty() || !wakes.handed.empty() ||
+                     (owner_ != nullptr && !wakes.runs.empty());
+  if (ready || !wakes.cancel_requested.empty() || !wakes.offers.empty()) {
     std::lock_guard lock(mutex_);
+    for (const auto& offer : wakes.offers) note_offer(offer);
+    for (const auto& handed : wakes.handed) take_over(handed, todo);
     for (const auto lane : wakes.lanes) lanes_.mark_ready(lane);
     for (const auto lane : wakes.runs) run_lanes_.mark_ready(lane);
     for (const auto lane : wakes.alone) mark_alone(lane);
@@ -511,6 +532,7 @@ Instant Worker::poll(Instant now) {
   const Instant next = add_saturated(
       now, Duration{pause / 2 + static_cast<std::int64_t>(env_.random.below(static_cast<std::uint64_t>(pause)))});
   if (owner_ != nullptr) owner_->poll(now);
+  check_records(now);
   auto ready = env_.store.ready_lanes();
   if (!ready) return next;
   const bool strange = std::any_of(ready->begin(), ready->end(),

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/engine.h"
@@ -43,7 +44,9 @@ struct WorkerStats {
   std::uint64_t released = 0;
   std::uint64_t lease_lost = 0;
   std::uint64_t no_handler = 0;
-  std::size_t waiting = 0;  // claimed, not started
+  std::uint64_t handed = 0;     // claimed for it by those who enqueued
+  std::uint64_t recovered = 0;  // claimed, and the word of it was lost
+  std::size_t waiting = 0;      // claimed, not started
   std::size_t running = 0;
   std::size_t unconfirmed = 0;  // ended, not durable
 };
@@ -79,6 +82,10 @@ class RunOwner {
   virtual bool drained() const = 0;
   virtual bool quiet() const = 0;
 };
+
+// How long the record of an offered claim stays when nobody here needs it any more: longer than enqueuers remember an
+// offer.
+inline constexpr Duration kOfferOutlives{4'000'000};
 
 class Worker {
  public:
@@ -134,6 +141,8 @@ class Worker {
     std::vector<ClaimedRun> own;
     std::vector<core::TaskRelease> give_back;  // runs
     std::optional<SessionId> lost;
+    std::optional<core::TaskClaim> offer;
+    std::vector<core::TaskClaim> recover;
   };
   // One claim is under way at a time, of tasks and of runs each.
   struct Asking {
@@ -154,6 +163,18 @@ class Worker {
   std::optional<core::TaskClaim> ride_tasks(const std::map<core::LaneId, std::int32_t>& lanes, Instant now);
   std::optional<core::TaskClaim> ride_runs(const std::map<core::LaneId, std::int32_t>& lanes, Instant now);
   void mark_alone(core::LaneId lane);
+  // worker_offers.cc. Mutex held:
+  void plan_offer(Instant now, Todo& todo);
+  void plan_forgets(Instant now, Todo& todo);
+  void take_over(const store::HandOver& handed, Todo& todo);
+  void note_offer(const core::TaskClaim& offer);
+  void start_recovery(ClaimId claim, Todo& todo);
+  std::unordered_set<ClaimId> over_claims() const;  // nothing of them is held, their records may be there still
+  void look_at_records(SessionId session, const std::vector<ClaimId>& records, Todo& todo);
+  core::TaskClaim claim_of(ClaimId id, core::Takes takes) const;
+  // Without it:
+  void check_records(Instant now);
+  void recovered(core::TaskClaim claim, core::Answer answer);
   void plan_dispatch(Todo& todo);
   void lose_session(Todo& todo);
   void forget(const Run& run, bool closed);
@@ -165,7 +186,8 @@ class Worker {
   void session_opened(SessionId session, core::Answer answer);
   void session_renewed(SessionId session, core::Answer answer);
   void claimed(std::shared_ptr<const core::TaskClaim> claim, Instant asked_at, core::Answer answer);
-  void take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo);
+  // `handed`: by another process, which does not know how busy this worker is by now.
+  void take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo, bool handed = false);
   void take_runs(const core::TaskClaim& claim, core::ClaimAnswer answer, Todo& todo);
   void count_over(ClaimId claim, bool closed);
   void send_release(const RunRef& run);
@@ -206,6 +228,18 @@ class Worker {
   int under_way_ = 0;  // operations whose answer has not come
   Asking asking_tasks_, asking_runs_;
   int rides_to_skip_ = 0;
+  // The claim that other processes may make for this worker. It is told again and again while the worker is idle; once
+  // it has brought something the next one gets a new id.
+  std::optional<ClaimId> offered_;
+  Instant offer_due_{};
+  std::vector<core::LaneId> offered_lanes_;  // ascending
+  std::deque<Instant> others_offer_;         // when workers of other processes offered to serve all these lanes
+  // Offered claims that brought something: others may still know them, so their records outlive them for a while.
+  std::unordered_set<ClaimId> handed_;
+  std::deque<std::pair<Instant, ClaimId>> forget_later_;
+  // Records of this session that nobody here knows are asked for: what they hold was claimed, and the word got lost.
+  std::unordered_set<ClaimId> recovering_, suspects_;
+  Instant look_at_{};
   bool draining_ = false;
   bool alone_running_ = false;
   std::vector<core::LaneId> alone_lanes_;

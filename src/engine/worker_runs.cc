@@ -190,7 +190,10 @@ void Worker::count_over(ClaimId claim, bool closed) {
   const auto it = claims_.find(claim);
   if (it == claims_.end() || (closed && --it->second > 0)) return;
   claims_.erase(it);
-  if (closed) forgettable_.push_back(claim);
+  const bool handed = handed_.erase(claim) > 0;
+  if (!closed) return;
+  if (handed) forget_later_.emplace_back(add_saturated(store_now(), kOfferOutlives), claim);
+  else forgettable_.push_back(claim);
 }
 
 // Unstarted work goes back: at once when this worker stops, after a pause when it has no handler for it.
@@ -251,12 +254,27 @@ void Worker::close_session() {
           }();
       !forgettable.empty())
     submit(core::LeaseForget{std::move(forgettable)}, nullptr);
-  submit(core::SessionClose{session}, [this](core::Answer) {
-    {
-      std::lock_guard lock(mutex_);
-      session_state_ = SessionState::closed;
-    }
-    poke();
+  const auto close = [this, session] {
+    submit(core::SessionClose{session}, [this](core::Answer) {
+      {
+        std::lock_guard lock(mutex_);
+        session_state_ = SessionState::closed;
+      }
+      poke();
+    });
+  };
+  // An offer is taken back first: what came of it meanwhile goes back to the others.
+  std::optional<core::TaskClaim> offer;
+  {
+    std::lock_guard lock(mutex_);
+    if (offered_) offer = claim_of(*std::exchange(offered_, {}), core::Takes::nothing);
+  }
+  if (!offer) return close();
+  submit(*std::move(offer), [this, close](core::Answer answer) {
+    if (const auto* brought = std::get_if<core::ClaimAnswer>(&answer))
+      for (const auto& task : brought->tasks)
+        submit(core::TaskRelease{task.execution.id, task.execution.version, Duration{0}, false}, nullptr);
+    close();
   });
 }
 

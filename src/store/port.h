@@ -26,6 +26,13 @@ class Clock;
 
 namespace semel::store {
 
+// A claim made for a worker of this process by whoever enqueued. Without tasks: the record tells.
+struct HandOver {
+  ClaimId claim;
+  SessionId session;
+  std::vector<core::ClaimedTask> tasks;
+};
+
 // Hints for whoever waits. Lost hints cost latency only: polling is the truth.
 struct Wakes {
   std::vector<core::LaneId> lanes;  // got ready rows
@@ -35,6 +42,9 @@ struct Wakes {
   std::vector<ExecutionId> ended;   // became terminal (or were dropped)
   std::vector<ExecutionId> cancel_requested;
   std::vector<ExecutionId> mailed;  // owned runs that got mail
+  // Heard from other processes only:
+  std::vector<core::TaskClaim> offers;  // claims that idle workers wish for; the limit of each lane is that of all
+  std::vector<HandOver> handed;
 };
 
 struct Batch {
@@ -138,6 +148,7 @@ class Store {
                                                        std::int32_t limit) = 0;
   virtual Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) = 0;
   virtual Result<std::optional<core::Session>> session_get(SessionId id) = 0;
+  virtual Result<std::vector<ClaimId>> session_leases(SessionId id) = 0;  // the claims with a record
   // ---- runs ----
   virtual Result<std::optional<core::Run>> run_get(ExecutionId run) = 0;
   // Appends whose events come after number `after`, in order, at most about `limit` bytes of them.
@@ -169,6 +180,9 @@ class Store {
     (void)timeout;
     return {};
   }
+  // Tells the other processes that this claim may be made with an enqueue (core::Takes::fresh). Only a hint: it is good
+  // until its id has a record or its session is over. Any thread; returns at once.
+  virtual void offer(const core::TaskClaim& claim) { (void)claim; }
   // Makes a wait_hints in progress, or the next one, return at once. Any thread.
   virtual void interrupt_hints() {}
 

@@ -124,6 +124,7 @@ Result<std::optional<store::LedgerView>> FaultStore::ledger_get(const core::Iden
   SEMEL_READ(ledger_get(id));
 }
 Result<std::optional<core::Session>> FaultStore::session_get(SessionId id) { SEMEL_READ(session_get(id)); }
+Result<std::vector<ClaimId>> FaultStore::session_leases(SessionId id) { SEMEL_READ(session_leases(id)); }
 Result<std::optional<core::Run>> FaultStore::run_get(ExecutionId run) { SEMEL_READ(run_get(run)); }
 Result<std::vector<core::HistoryRow>> FaultStore::history_get(ExecutionId run, std::int32_t after, std::int64_t limit) {
   SEMEL_READ(history_get(run, after, limit));

@@ -45,8 +45,9 @@ class FaultStore final : public store::Store {
   std::function<void()> on_slow;
   std::function<void(const store::Batch&)> on_commit;  // what the store has decided, before anybody is told
   std::function<bool()> reads_fail;
-  FaultStore* slow = nullptr;    // what slow_lane answers
-  FaultStore* second = nullptr;  // another line beside this one; set before a writer is made
+  std::function<void(const core::TaskClaim&)> on_offer;  // when set: there are other processes to be told
+  FaultStore* slow = nullptr;                            // what slow_lane answers
+  FaultStore* second = nullptr;                          // another line beside this one; set before a writer is made
   std::uint64_t applied = 0;
 
   store::Applied apply(store::Batch& batch) override;
@@ -73,12 +74,15 @@ class FaultStore final : public store::Store {
                                                std::int32_t limit) override;
   Result<std::optional<store::LedgerView>> ledger_get(const core::IdentityKey& id) override;
   Result<std::optional<core::Session>> session_get(SessionId id) override;
+  Result<std::vector<ClaimId>> session_leases(SessionId id) override;
   Result<std::optional<core::Run>> run_get(ExecutionId run) override;
   Result<std::vector<core::HistoryRow>> history_get(ExecutionId run, std::int32_t after, std::int64_t limit) override;
   Result<std::vector<core::Mail>> mail_list(std::span<const ExecutionId> runs) override;
   Result<std::vector<store::ReadyLane>> ready_lanes() override;
   Result<std::optional<Instant>> next_timer() override;
   Result<std::vector<core::InboxRow>> inbox_list(std::int32_t limit) override;
+  bool hears_hints() const override { return on_offer != nullptr; }
+  void offer(const core::TaskClaim& claim) override { on_offer(claim); }
   Result<std::vector<std::string>> verify() override { return inner_.verify(); }
   Result<std::string> snapshot() override { return inner_.snapshot(); }
 

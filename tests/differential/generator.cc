@@ -142,6 +142,7 @@ TaskClaim Generator::claim(Instant now) {
     return q;
   }
   if (chance(20)) q.pool = Pool::alone;
+  else if (chance(10)) q.takes = chance(50) ? core::Takes::nothing : core::Takes::fresh;
   std::vector<LaneId> lanes = lanes_;
   const std::size_t count = q.pool == Pool::alone ? 1 : 1 + random_.below(3);
   for (std::size_t i = 0; i < count; ++i) {

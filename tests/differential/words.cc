@@ -28,6 +28,7 @@ std::string say(const TaskEnqueue& q) {
 }
 std::string say(const TaskClaim& q) {
   std::string out = q.id.to_string() + (q.pool == Pool::alone ? " alone" : q.pool == Pool::runs ? " runs" : "");
+  if (q.takes != core::Takes::ready) out += q.takes == core::Takes::fresh ? " fresh" : " nothing";
   for (const auto& want : q.lanes)
     out += " lane=" + std::to_string(static_cast<int>(want.lane)) + "x" + std::to_string(want.limit) +
            (want.limited ? " limited" : "");

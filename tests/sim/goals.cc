@@ -40,6 +40,8 @@ const std::vector<std::string>& wanted_goals() {
       "batch halved",
       "slow lane used",
       "claimed with its enqueue",
+      "handed over",
+      "handed over and found by its record",
       "node crashed",
       "node crashed at a named point",
       "node paused past its lease",

@@ -102,7 +102,15 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
   store_.slow = &slow_store_;
   if (world.random.below(2) == 0) store_.second = &second_store_;
   const auto committed = [this](const store::Batch& batch) {
-    if (world_.history.committed(batch) && world_.runs != nullptr) world_.runs->committed(batch, options_.index);
+    if (!world_.history.committed(batch)) return;
+    tell_handed(batch);
+    if (world_.runs != nullptr) world_.runs->committed(batch, options_.index);
+  };
+  world.wire.connect(options.index);
+  store_.on_offer = [this](const core::TaskClaim& claim) {
+    store::Wakes hint;
+    hint.offers.push_back(claim);
+    world_.wire.send(options_.index, hint, world_.random);
   };
   second_store_.choose = [this](const store::Batch& batch) {
     return store_.choose ? store_.choose(batch) : testing::Fault::none;
@@ -126,7 +134,10 @@ SimNode::SimNode(Surroundings& world, NodeOptions options)
         world_.goals.hit("claimed with its enqueue");
         return riders;
       }
-    return std::vector<engine::Rider>{};
+    std::vector<engine::Rider> riders;
+    if (auto claim = offers_.take(lanes, node_->engine.directory(), world_.random.next(), world_.clock.now()))
+      riders.push_back({*std::move(claim), [](const core::Answer&) {}});
+    return riders;
   };
   node_->published = [this](const store::Wakes& wakes) {
     for (auto& pool : pools_) pool.worker->note_wakes(wakes);
@@ -167,6 +178,26 @@ SimNode::~SimNode() {
   node_->ride = nullptr;
 }
 
+void SimNode::tell_handed(const store::Batch& batch) {
+  store::Wakes hint;
+  for (std::size_t i = 0; i < batch.operations.size(); ++i) {
+    const auto* claim = std::get_if<core::TaskClaim>(batch.operations[i]);
+    const auto* answer = std::get_if<core::ClaimAnswer>(&batch.answers[i]);
+    if (claim == nullptr || answer == nullptr || answer->tasks.empty() || claim->takes != core::Takes::fresh) continue;
+    world_.goals.hit("handed over");
+    hint.handed.push_back({claim->id, claim->session, {}});
+    if (world_.random.below(4) != 0) hint.handed.back().tasks = answer->tasks;
+  }
+  if (!hint.handed.empty()) world_.wire.send(options_.index, hint, world_.random);
+}
+
+void SimNode::hear() {
+  for (const store::Wakes& hint : world_.wire.read(options_.index)) {
+    offers_.note(hint.offers, world_.clock.now());
+    for (auto& pool : pools_) pool.worker->note_wakes(hint);
+  }
+}
+
 void SimNode::step_pool(Pool& pool, bool calm) {
   const Instant now = world_.clock.now();
   if (calm || world_.random.below(3) != 0) pool.worker->step(now);
@@ -185,6 +216,7 @@ void SimNode::beat() {
 void SimNode::run_some(bool calm) {
   local_clock_.set(world_.clock.now() + options_.skew);
   const Instant now = world_.clock.now();
+  if (calm || world_.random.below(3) != 0) hear();
   const auto order = world_.random.below(4);
   for (std::uint64_t i = 0; i < 4; ++i) switch ((i + order) % 4) {
       case 0: {
@@ -246,6 +278,7 @@ void SimNode::collect_goals() {
     const auto stats = pool.worker->stats();
     if (stats.no_handler > 0) goals.hit("no handler released", stats.no_handler);
     if (stats.released > 0) goals.hit("graceful release", stats.released);
+    if (stats.recovered > 0) goals.hit("handed over and found by its record", stats.recovered);
     if (!pool.keeper) continue;
     const auto runs = pool.keeper->stats();
     if (runs.evicted > 0) goals.hit("run evicted", runs.evicted);

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/offer_book.h"
 #include "engine/worker.h"
 #include "testing/engine_node.h"
 #include "testing/fault_store.h"
@@ -19,6 +22,20 @@ namespace semel::sim {
 using engine::HandlerOutcome;
 using engine::RunRef;
 
+// Hints from node to node. Some get lost, the others come when their node gets to it.
+class Wire {
+ public:
+  void connect(int node) { inboxes_[node].clear(); }
+  void send(int from, const store::Wakes& hint, base::SeededRandom& random) {
+    for (auto& [node, inbox] : inboxes_)
+      if (node != from && random.below(5) != 0) inbox.push_back(hint);
+  }
+  std::vector<store::Wakes> read(int node) { return std::exchange(inboxes_[node], {}); }
+
+ private:
+  std::map<int, std::vector<store::Wakes>> inboxes_;
+};
+
 // What a node needs of its world.
 struct Surroundings {
   store::Store& store;
@@ -27,6 +44,7 @@ struct Surroundings {
   base::SeededRandom& random;
   testing::History& history;
   Goals& goals;
+  Wire& wire;
   RunChecks* runs = nullptr;             // null: a world without workflows
   std::function<void(int)> meanwhile{};  // lets the others go on while a body of this node takes its time
 };
@@ -98,6 +116,8 @@ class SimNode {
   };
   void add_pool();
   void step_pool(Pool& pool, bool calm);
+  void tell_handed(const store::Batch& batch);
+  void hear();
 
   Surroundings& world_;
   NodeOptions options_;
@@ -109,6 +129,7 @@ class SimNode {
   std::unique_ptr<RunHost> host_;  // null without workflows
   std::unique_ptr<testing::EngineNode> node_;
   std::vector<Pool> pools_;
+  engine::OfferBook offers_;
   Instant clockwork_at_{};
   Instant engine_at_{};
 };

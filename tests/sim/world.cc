@@ -23,7 +23,7 @@ World::World(std::uint64_t seed, const StoreFactory& factory, Traffic traffic)
       random_(seed * 0x9e3779b97f4a7c15ull + 1),
       store_(factory(clock_)),
       runs_(*store_, history_, goals_),
-      around_{*store_, clock_, monotonic_, random_, history_, goals_},
+      around_{*store_, clock_, monotonic_, random_, history_, goals_, wire_},
       calls_(around_),
       client_(around_, calls_),
       run_client_(around_, calls_) {

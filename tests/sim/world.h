@@ -72,6 +72,7 @@ class World {
   std::unique_ptr<store::Store> store_;
   testing::History history_;
   Goals goals_;
+  Wire wire_;
   RunChecks runs_;
   Surroundings around_;
   Calls calls_;

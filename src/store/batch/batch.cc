@@ -90,11 +90,12 @@ class Run {
         attempt.successes.push_back({complete->execution, complete->version, &complete->result});
         completes.push_back(i);
       } else if (auto* claim = std::get_if<TaskClaim>(&operation); claim && claim_ids.insert(claim->id).second) {
-        add_takes(*claim, attempt, /*limited=*/false);
+        if (claim->takes == core::Takes::ready) add_takes(*claim, attempt, /*limited=*/false);
+        else add_ask(*claim, attempt);
         claims.push_back(i);
       }
     }
-    if (!attempt.identities.empty() || !attempt.successes.empty() || !attempt.takes.empty()) {
+    if (!attempt.identities.empty() || !attempt.successes.empty() || !attempt.takes.empty() || !attempt.asks.empty()) {
       Attempted done = tables_.attempt(attempt, batch_.now);
       note_winners(attempt, done);
       note_successes(completes, done);
@@ -127,6 +128,11 @@ class Run {
       if (want.limited == limited && want.limit > 0) attempt.takes.push_back(take(claim, want.lane, want.limit, 0));
   }
 
+  static void add_ask(const TaskClaim& claim, Attempt& attempt) {
+    const bool fresh = claim.takes == core::Takes::fresh;
+    attempt.asks.push_back({claim.id, fresh ? std::optional(claim.session) : std::nullopt});
+  }
+
   Take take(const TaskClaim& claim, core::LaneId lane, std::int32_t limit, std::uint32_t set_flags) const {
     return {claim.id,  lane,          claim.pool,    limit,
             set_flags, claim.session, &claim.worker, add_saturated(batch_.now, claim.lease)};
@@ -134,11 +140,17 @@ class Run {
 
   // What the blind takes brought, in the order of the claims. A repeat stays open: core answers it from its record.
   void note_claims(std::vector<std::size_t>& claims, Attempted& done) {
-    std::size_t k = 0;
+    std::size_t k = 0, ask = 0;
     std::erase_if(claims, [&](std::size_t i) {
+      const auto& claim = std::get<TaskClaim>(*batch_.operations[i]);
       ClaimAnswer result;
+      if (claim.takes != core::Takes::ready) {
+        const Attempted::Asked asked = done.asked[ask++];
+        if (asked != Attempted::Asked::repeated) answer(i, std::move(result));
+        return asked != Attempted::Asked::open;
+      }
       bool repeated = false;
-      for (const auto& want : std::get<TaskClaim>(*batch_.operations[i]).lanes) {
+      for (const auto& want : claim.lanes) {
         if (want.limited || want.limit <= 0) continue;
         repeated = repeated || done.repeated[k];
         append(result, std::move(done.taken[k++]));
@@ -165,7 +177,7 @@ class Run {
     for (std::size_t i : claims) {
       const auto& claim = std::get<TaskClaim>(*batch_.operations[i]);
       for (const auto& want : claim.lanes) {
-        if (!want.limited) continue;
+        if (!want.limited || claim.takes != core::Takes::ready) continue;
         core::want(rows_.lanes, want.lane, needs.lanes);
         core::want(rows_.leases, claim.id, needs.leases);
       }
@@ -188,7 +200,7 @@ class Run {
       if (!std::holds_alternative<ClaimAnswer>(batch_.answers[i])) answer(i, ClaimAnswer{});
       auto& result = std::get<ClaimAnswer>(batch_.answers[i]);
       for (const auto& want : claim.lanes)
-        if (want.limited && want.limit > 0) claim_from(claim, want, result);
+        if (want.limited && want.limit > 0 && claim.takes == core::Takes::ready) claim_from(claim, want, result);
       in_lane_order(claim, result);
       // Now: a later operation of this batch may end what was just claimed, timer and all.
       core::record_claim(rows_, claim, result.tasks, batch_.now);
@@ -204,7 +216,8 @@ class Run {
       for (const auto& [index, id] : fresh_)
         if (index < i) before.insert(id);
       for (const auto& want : claim.lanes) {
-        if (want.limited || claim.pool == core::Pool::alone || before.empty()) continue;
+        if (want.limited || claim.pool == core::Pool::alone || claim.takes == core::Takes::nothing || before.empty())
+          continue;
         const auto has = std::count_if(result.tasks.begin(), result.tasks.end(),
                                        [&](const auto& task) { return task.execution.lane == want.lane; });
         std::vector<core::ClaimedTask> taken;

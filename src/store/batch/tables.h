@@ -38,10 +38,17 @@ struct Take {
   Instant lease_expires_at{};
 };
 
+// A claim that takes no ready rows: may it leave a record?
+struct Ask {
+  ClaimId claim;
+  std::optional<SessionId> session;  // must live
+};
+
 struct Attempt {
   std::vector<const core::Identity*> identities;  // insert or ignore
   std::vector<PlainSuccess> successes;
   std::vector<Take> takes;  // executed in order; a later take sees what an earlier one left
+  std::vector<Ask> asks;
 };
 
 struct Attempted {
@@ -49,6 +56,8 @@ struct Attempted {
   std::vector<char> success_applied;                  // one per success
   std::vector<std::vector<core::ClaimedTask>> taken;  // one per take, in claim order, rows as they are now
   std::vector<char> repeated;                         // one per take: its claim has a record
+  enum class Asked : std::uint8_t { open, repeated, session_over };
+  std::vector<Asked> asked;  // one per ask
 };
 
 // Raised by a backend inside a batch; the executor turns it into Applied. `kind` is never committed.

@@ -216,6 +216,85 @@ TEST_P(Claims, ARepeatedClaimOfRunsAnswersTheSameRuns) {
   EXPECT_EQ(snapshot(), before);
 }
 
+// Made by whoever enqueues, for the worker of another process.
+TEST_P(Claims, AnOfferedClaimTakesOnlyWhatItsBatchMadeAndOnlyOnce) {
+  const ExecutionId waiting = enqueue(task());
+  core::TaskClaim offer = claim_request(lane_, 2);
+  offer.takes = core::Takes::fresh;
+  Task first = task(), second = task(), third = task();
+  second.attempt_timeout = 5s;
+  second.priority = 0;
+  auto answers = apply({first, second, third, offer});
+  const auto held = rows_of(expect_answer<core::ClaimAnswer>(answers[3]));
+  ASSERT_EQ(held.size(), 2u);
+  for (const Execution& one : held) {
+    EXPECT_EQ(one.version, 2);
+    EXPECT_EQ(one.session, session_);
+    EXPECT_EQ(line(one.id), to_line(one));
+  }
+  EXPECT_EQ(row(second.id).status, Status::claimed);
+  EXPECT_EQ(row(waiting).status, Status::queued);
+  EXPECT_EQ(store_->session_leases(session_).value(), std::vector{offer.id});
+
+  Task late = task();
+  answers = apply({late, offer});
+  EXPECT_EQ(rows_of(expect_answer<core::ClaimAnswer>(answers[1])).size(), 2u) << "a repeat answers its record";
+  EXPECT_EQ(row(late.id).status, Status::queued);
+  core::TaskClaim asked = offer;
+  asked.takes = core::Takes::nothing;
+  const std::string before = snapshot();
+  EXPECT_EQ(rows_of(run(asked)).size(), 2u);
+  EXPECT_EQ(snapshot(), before);
+  for (const Execution& one : held) finish(one);
+  EXPECT_TRUE(rows_of(run(asked)).empty());
+}
+
+TEST_P(Claims, AnOfferThatWasTakenBackIsTakenByNobody) {
+  core::TaskClaim offer = claim_request(lane_, 2);
+  offer.takes = core::Takes::nothing;
+  EXPECT_TRUE(rows_of(run(offer)).empty());
+  offer.takes = core::Takes::fresh;
+  Task after = task().with_id("after");
+  const auto answers = apply({after, offer});
+  EXPECT_TRUE(rows_of(expect_answer<core::ClaimAnswer>(answers[1])).empty());
+  EXPECT_EQ(row(after.id).status, Status::queued);
+  run(core::SessionClose{session_});
+  advance(1s);
+  run(core::SessionsExpire{});
+  EXPECT_TRUE(store_->session_leases(session_).value().empty()) << "the record goes with its session";
+}
+
+TEST_P(Claims, NothingIsHandedToASessionThatIsOver) {
+  const SessionId gone = open_session("gone", 5s);
+  core::TaskClaim offer = claim_request(lane_, 2);
+  offer.takes = core::Takes::fresh;
+  offer.session = gone;
+  advance(6s);
+  Task late = task().with_id("late");
+  auto answers = apply({late, offer});
+  EXPECT_TRUE(rows_of(expect_answer<core::ClaimAnswer>(answers[1])).empty());
+  EXPECT_EQ(row(late.id).status, Status::queued);
+  offer.session = SessionId{};
+  Task nobody = task().with_id("nobody's");
+  answers = apply({nobody, offer});
+  EXPECT_TRUE(rows_of(expect_answer<core::ClaimAnswer>(answers[1])).empty());
+  EXPECT_EQ(claim(5).size(), 2u);
+}
+
+TEST_P(Claims, AnOfferedClaimWithADuplicateTakesNothingAndStaysGood) {
+  Task once = task().with_id("once");
+  enqueue(once);
+  core::TaskClaim offer = claim_request(lane_, 2);
+  offer.takes = core::Takes::fresh;
+  Task again = task().with_id("once");
+  auto answers = apply({again, offer});
+  EXPECT_TRUE(rows_of(expect_answer<core::ClaimAnswer>(answers[1])).empty());
+  EXPECT_TRUE(store_->session_leases(session_).value().empty());
+  Task other = task().with_id("other");
+  answers = apply({other, offer});
+  EXPECT_EQ(rows_of(expect_answer<core::ClaimAnswer>(answers[1])).size(), 1u);
+}
+
 // C1, C3: a zombie's success and failure, C2: its heartbeat and release.
 TEST_P(Claims, AWorkerThatLostItsLeaseChangesNothing) {
   const ExecutionId id = enqueue(task().with_id("zombie"));

@@ -87,7 +87,7 @@ void Model::claim_row(Execution& e, const TaskClaim& q, bool counted) {
 }
 
 void Model::record_lease(const TaskClaim& q, const std::vector<ClaimedTask>& tasks) {
-  if (tasks.empty()) return;
+  if (tasks.empty() && q.takes != core::Takes::nothing) return;
   core::Lease& lease = t_.leases[q.id] = {q.id, q.session, {}};
   for (const ClaimedTask& task : tasks) lease.executions.push_back({task.execution.id, task.execution.version});
 }
@@ -101,6 +101,12 @@ core::Answer Model::run(const TaskClaim& q) {
     }
     return answer;
   }
+  if (q.takes == core::Takes::nothing) {
+    ++effects_.changes;
+    record_lease(q, {});
+    return answer;
+  }
+  if (q.takes == core::Takes::fresh) return claim_made(q);
   for (const TaskClaim::Want& want : q.lanes) {
     Lane& lane = t_.lanes.at(want.lane);
     Grant granted{want.limit, std::nullopt};
@@ -115,6 +121,26 @@ core::Answer Model::run(const TaskClaim& q) {
     }
     if (want.limited) charge(lane, taken);
     if (granted.retry_at && taken == granted.count) answer.retry_at.emplace_back(want.lane, *granted.retry_at);
+  }
+  record_lease(q, answer.tasks);
+  return answer;
+}
+
+// Only what this batch made, for the worker of another process.
+core::Answer Model::claim_made(const TaskClaim& q) {
+  core::ClaimAnswer answer;
+  const core::Session* session = find_row(t_.sessions, q.session);
+  if (!session || session->expires_at <= now_) return answer;
+  for (const TaskClaim::Want& want : q.lanes) {
+    std::vector<ExecutionId> found;
+    for (const core::ReadyRow& row : t_.ready)
+      if (row.lane == want.lane && row.pool == q.pool && made_.contains(row.execution) && !want.limited &&
+          static_cast<std::int32_t>(found.size()) < want.limit)
+        found.push_back(row.execution);
+    for (const ExecutionId& id : found) {
+      claim_row(t_.executions.at(id), q, false);
+      answer.tasks.push_back(view(t_.executions.at(id)));
+    }
   }
   record_lease(q, answer.tasks);
   return answer;

@@ -36,6 +36,7 @@ class MemoryStore final : public Store {
                                                std::int32_t limit) override;
   Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) override;
   Result<std::optional<core::Session>> session_get(SessionId id) override;
+  Result<std::vector<ClaimId>> session_leases(SessionId id) override;
   Result<std::optional<core::Run>> run_get(ExecutionId run) override;
   Result<std::vector<core::HistoryRow>> history_get(ExecutionId run, std::int32_t after, std::int64_t limit) override;
   Result<std::vector<core::Mail>> mail_list(std::span<const ExecutionId> runs) override;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,7 @@ class Model {
   // ---- tasks ----
   Answer run(const core::TaskEnqueue& q);
   Answer run(const core::TaskClaim& q);
+  Answer claim_made(const core::TaskClaim& q);
   Answer run(const core::TaskDeliver& q);
   Answer run(const core::TaskHeartbeat& q);
   Answer run(const core::TaskComplete& q);
@@ -146,6 +148,7 @@ class Model {
   bool may_be_removed(const Execution& e) const;
   void remove_retained(ExecutionId id);
 
+  std::set<ExecutionId> made_;  // by operations of this batch, or asked for
   Tables& t_;
   const Instant now_;
   Effects& effects_;

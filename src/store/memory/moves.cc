@@ -11,7 +11,9 @@ using core::Identity;
 using core::TimerKind;
 
 core::Answer Model::apply(const core::Operation& operation) {
-  return std::visit([this](const auto& q) -> core::Answer { return run(q); }, operation);
+  core::Answer answer = std::visit([this](const auto& q) -> core::Answer { return run(q); }, operation);
+  core::for_each_start(operation, [this](const core::TaskEnqueue& start) { made_.insert(start.id); });
+  return answer;
 }
 
 void Model::put_ready(const Execution& e) {

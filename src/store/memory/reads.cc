@@ -127,6 +127,14 @@ Result<std::optional<core::Session>> MemoryStore::session_get(SessionId id) {
   return row ? std::optional(*row) : std::nullopt;
 }
 
+Result<std::vector<ClaimId>> MemoryStore::session_leases(SessionId id) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ClaimId> out;
+  for (const auto& [claim, lease] : tables_.leases)
+    if (lease.session == id) out.push_back(claim);
+  return out;
+}
+
 Result<std::optional<core::Run>> MemoryStore::run_get(ExecutionId run) {
   const std::lock_guard lock(mutex_);
   const core::Run* row = find_row(tables_.runs, run);

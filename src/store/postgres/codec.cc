@@ -227,17 +227,21 @@ core::Group read_group(const Rows& rows, int row) {
   core::Group g;
   std::string completion;
   read_fields(rows, row, g.id, g.tenant, g.total, g.joined, g.ended, g.failed, g.completed, completion);
-  Unpacker unpack(completion);
-  std::int32_t format = 0;
-  unpack(format);
-  if (format != 1 && format != 2) throw std::runtime_error("group " + g.id.to_string() + ": unknown completion format");
-  each_field(unpack, g.completion);
-  if (format > 1) unpack(g.completion.parent_command);  // since schema 2
-  each_payload_field(unpack, g.completion_payload);
+  decode_task(completion, g.completion, g.completion_payload);
   return g;
 }
 
-std::string encode_completion(const core::Execution& execution, const core::Payload& payload) {
+void decode_task(const std::string& bytes, core::Execution& execution, core::Payload& payload) {
+  Unpacker unpack(bytes);
+  std::int32_t format = 0;
+  unpack(format);
+  if (format != 1 && format != 2) throw std::runtime_error("a packed task has an unknown format");
+  each_field(unpack, execution);
+  if (format > 1) unpack(execution.parent_command);  // since schema 2
+  each_payload_field(unpack, payload);
+}
+
+std::string encode_task(const core::Execution& execution, const core::Payload& payload) {
   Packer pack;
   pack(std::int32_t{2});
   each_field(pack, execution), pack(execution.parent_command);

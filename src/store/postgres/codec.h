@@ -46,7 +46,9 @@ core::Mail read_mail(const Rows& rows, int row);           // run, at, id, event
 core::Watch read_watch(const Rows& rows, int row);         // in the order of the fields
 core::SignalKey read_signal(const Rows& rows, int row);    // in the order of the fields
 
-// A group's completion task as bytes of one column.
-std::string encode_completion(const core::Execution& execution, const core::Payload& payload);
+// An execution and its payload as bytes: a group's completion task in its column, a task on its way to its worker.
+std::string encode_task(const core::Execution& execution, const core::Payload& payload);
+// Throws when the bytes are not those of encode_task.
+void decode_task(const std::string& bytes, core::Execution& execution, core::Payload& payload);
 
 }  // namespace semel::store::postgres

@@ -6,6 +6,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <utility>
+
+#include "base/base64.h"
+#include "store/postgres/codec.h"
+#include "store/postgres/statements.h"
 
 namespace semel::store::postgres {
 namespace {
@@ -13,6 +19,7 @@ namespace {
 constexpr std::size_t kMaxLanes = 64;
 constexpr std::size_t kMaxIds = 16;
 constexpr Duration kLongestPause = std::chrono::seconds(2);
+constexpr std::size_t kMaxHint = 7900;  // bytes; PostgreSQL takes 7999
 
 void append_lanes(std::string& out, char tag, const std::vector<core::LaneId>& lanes) {
   if (lanes.empty()) return;
@@ -42,9 +49,14 @@ bool split(std::string_view text, char by, Each each) {
   return true;
 }
 
+template <class Number>
+bool decode_number(std::string_view word, Number& out) {
+  return std::from_chars(word.data(), word.data() + word.size(), out).ec == std::errc{};
+}
+
 bool decode_lane(std::string_view word, std::vector<core::LaneId>& out) {
   std::int32_t number = 0;
-  if (std::from_chars(word.data(), word.data() + word.size(), number).ec != std::errc{}) return false;
+  if (!decode_number(word, number)) return false;
   out.push_back(core::LaneId{number});
   return true;
 }
@@ -55,7 +67,88 @@ bool decode_id(std::string_view word, std::vector<ExecutionId>& out) {
   return id.has_value();
 }
 
+bool decode_offer(const std::vector<std::string_view>& words, std::vector<core::TaskClaim>& out) {
+  core::TaskClaim claim;
+  if (words.size() < 6) return false;
+  const auto id = ClaimId::parse(words[0]);
+  const auto session = SessionId::parse(words[1]);
+  std::int64_t lease = 0;
+  std::int32_t limit = 0;
+  auto worker = base::from_base64(words[4]);
+  if (!id || !session || !decode_number(words[2], lease) || !decode_number(words[3], limit) || !worker) return false;
+  for (std::size_t i = 5; i < words.size(); ++i) {
+    std::vector<core::LaneId> lane;
+    if (!decode_lane(words[i], lane)) return false;
+    claim.lanes.push_back({lane.front(), limit, false});
+  }
+  claim.id = *id;
+  claim.session = *session;
+  claim.lease = Duration{lease};
+  claim.worker = *std::move(worker);
+  claim.takes = core::Takes::fresh;
+  out.push_back(std::move(claim));
+  return true;
+}
+
+bool decode_hand_over(const std::vector<std::string_view>& words, std::vector<HandOver>& out) {
+  const auto claim = words.size() < 2 ? std::nullopt : ClaimId::parse(words[0]);
+  const auto session = words.size() < 2 ? std::nullopt : SessionId::parse(words[1]);
+  if (!claim || !session) return false;
+  HandOver handed{*claim, *session, {}};
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const auto bytes = base::from_base64(words[i]);
+    if (!bytes) return false;
+    core::ClaimedTask task;
+    try {
+      decode_task(*bytes, task.execution, task.payload);
+    } catch (const std::exception&) {
+      return false;
+    }
+    handed.tasks.push_back(std::move(task));
+  }
+  out.push_back(std::move(handed));
+  return true;
+}
+
 }  // namespace
+
+std::string encode_offer(const core::TaskClaim& claim) {
+  std::string out =
+      "o" + claim.id.to_string() + "," + claim.session.to_string() + "," + std::to_string(claim.lease.count()) + "," +
+      std::to_string(claim.lanes.empty() ? 0 : claim.lanes.front().limit) + "," + base::to_base64(claim.worker);
+  const std::size_t count = std::min(claim.lanes.size(), kMaxLanes);
+  for (std::size_t i = 0; i < count; ++i) out += "," + std::to_string(static_cast<std::int32_t>(claim.lanes[i].lane));
+  return out;
+}
+
+std::map<std::string, std::string> encode_hand_over(const core::RowCache& cache) {
+  struct Claim {
+    std::string head, tasks;
+  };
+  std::map<std::string, std::map<ClaimId, Claim>> all;
+  for (const auto& one : cache.handed) {
+    Claim& claim = all[one.tell][one.claim];
+    claim.head = "h" + one.claim.to_string() + "," + cache.leases.find(one.claim)->session.to_string();
+    claim.tasks +=
+        "," + base::to_base64(encode_task(*cache.executions.find(one.execution), *cache.payloads.find(one.execution)));
+  }
+  std::map<std::string, std::string> out;
+  for (const auto& [tell, claims] : all) {
+    std::size_t left = kMaxHint - std::min(kMaxHint, claims.size() * 80);
+    for (const auto& [id, claim] : claims) {
+      std::string& text = out[tell];
+      text += (text.empty() ? "" : ";") + claim.head;
+      if (claim.tasks.size() > left) continue;
+      text += claim.tasks;
+      left -= claim.tasks.size();
+    }
+  }
+  return out;
+}
+
+std::string private_channel(const std::string& channel, const std::string& listener) {
+  return channel + "_" + listener;
+}
 
 std::string encode_hint(const Wakes& wakes) {
   std::string out;
@@ -73,6 +166,14 @@ bool decode_hint(std::string_view text, Wakes& wakes) {
     if (part.empty()) return false;
     const char tag = part.front();
     part.remove_prefix(1);
+    if (tag == 'o' || tag == 'h') {
+      std::vector<std::string_view> words;
+      split(part, ',', [&](std::string_view word) {
+        words.push_back(word);
+        return true;
+      });
+      return tag == 'o' ? decode_offer(words, wakes.offers) : decode_hand_over(words, wakes.handed);
+    }
     return split(part, ',', [&](std::string_view word) {
       if (tag == 'l') return decode_lane(word, wakes.lanes);
       if (tag == 'a') return decode_lane(word, wakes.alone);
@@ -84,9 +185,10 @@ bool decode_hint(std::string_view text, Wakes& wakes) {
   });
 }
 
-HintListener::HintListener(PgOptions options, std::function<bool(int)> is_own)
+HintListener::HintListener(PgOptions options, std::function<bool(int)> is_own, std::function<std::string()> channel)
     : options_(std::move(options)),
       is_own_(std::move(is_own)),
+      channel_name_(std::move(channel)),
       next_pause_(options_.reconnect_pause),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -95,10 +197,16 @@ HintListener::~HintListener() {
 }
 
 bool HintListener::connect() {
+  {
+    const std::lock_guard lock(said_mutex_);
+    said_.clear();  // of another time
+  }
   auto opened = Connection::open(options_, Role{"semel hints", std::chrono::seconds(1), false});
   if (!opened) return false;
   try {
-    (*opened)->queue_text("listen semel");
+    channel_ = channel_name_();
+    (*opened)->queue_text("listen \"" + channel_ + "\"");
+    (*opened)->queue_text("listen \"" + private_channel(channel_, std::to_string((*opened)->backend_pid())) + "\"");
     (*opened)->run();
   } catch (const PgError&) {
     return false;
@@ -125,6 +233,26 @@ void HintListener::interrupt() {
   [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
 }
 
+void HintListener::say(std::string hint) {
+  {
+    const std::lock_guard lock(said_mutex_);
+    said_.push_back(std::move(hint));
+  }
+  interrupt();
+}
+
+void HintListener::send_said() {
+  std::vector<std::string> hints;
+  {
+    const std::lock_guard lock(said_mutex_);
+    hints.swap(said_);
+  }
+  if (hints.empty()) return;
+  for (const std::string& hint : hints)
+    connection_->queue_text(statements::notify.text, Params().bytes(hint).bytes(channel_));
+  connection_->run();
+}
+
 Store::Hints HintListener::wait(Duration timeout) {
   Store::Hints out;
   if (!connection_) {
@@ -134,9 +262,13 @@ Store::Hints HintListener::wait(Duration timeout) {
     return out;
   }
   try {
+    send_said();
     for (const auto& heard : connection_->wait_notifications(timeout, wake_fd_)) {
-      if (is_own_(heard.from_pid)) continue;
+      if (heard.from_pid == backend_pid() || is_own_(heard.from_pid)) continue;
+      const std::size_t known = out.wakes.offers.size();
       if (!decode_hint(heard.payload, out.wakes)) out.all = true;
+      for (std::size_t i = known; i < out.wakes.offers.size(); ++i)
+        out.wakes.offers[i].tell = std::to_string(heard.from_pid);
     }
   } catch (const PgError&) {
     connection_.reset();

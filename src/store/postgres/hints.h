@@ -1,12 +1,16 @@
-// Hints between processes over LISTEN/NOTIFY. Lost hints cost latency only.
+// Hints between processes over LISTEN/NOTIFY. Lost hints cost latency only. The channel's name is a secret of the store
+// (semel.meta): who cannot read the store's tables can neither listen to it nor speak on it.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "core/row_cache.h"
 #include "store/port.h"
 #include "store/postgres/connection.h"
 
@@ -15,27 +19,41 @@ namespace semel::store::postgres {
 // `l1,7;e<id>,<id>;c<id>`; empty when there is nothing to say. Long lists are cut: `l*` is any lane, too many ended
 // executions are left to the poll.
 std::string encode_hint(const Wakes& wakes);
+// `o<claim>,<session>,<lease>,<limit>,<worker>,<lane>,...`
+std::string encode_offer(const core::TaskClaim& claim);
+// `h<claim>,<session>,<task>,...` for every claim of cache.handed, by whom it is for; without tasks where they are too
+// large for a hint.
+std::map<std::string, std::string> encode_hand_over(const core::RowCache& cache);
+// On which one process alone listens, known by the backend that its offers come from.
+std::string private_channel(const std::string& channel, const std::string& listener);
 // Adds to `wakes`; false when the text means "look everywhere" or cannot be read.
 bool decode_hint(std::string_view text, Wakes& wakes);
 
 // The listening side, on a connection of its own. Reconnects with a growing pause, never spins.
 class HintListener {
  public:
-  // `is_own`: whether a backend belongs to this process.
-  HintListener(PgOptions options, std::function<bool(int pid)> is_own);
+  // `is_own`: whether a backend belongs to this process. `channel`: asked for at every connect.
+  HintListener(PgOptions options, std::function<bool(int pid)> is_own, std::function<std::string()> channel);
   ~HintListener();
 
   Store::Hints wait(Duration timeout);
   void interrupt();
+  // Sent by the thread that waits. Any thread.
+  void say(std::string hint);
   int backend_pid() const { return pid_.load(std::memory_order_relaxed); }
 
  private:
   bool connect();
   void pause(Duration timeout);
   void clear_interrupt();
+  void send_said();
 
   PgOptions options_;
   std::function<bool(int)> is_own_;
+  std::function<std::string()> channel_name_;
+  std::string channel_;  // of the connection
+  std::mutex said_mutex_;
+  std::vector<std::string> said_;
   std::unique_ptr<Connection> connection_;
   Duration next_pause_;
   std::atomic<int> pid_{0};

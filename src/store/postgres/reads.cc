@@ -160,6 +160,11 @@ Result<std::optional<core::Session>> PostgresReads::session_get(SessionId id) {
   return query<std::optional<core::Session>>(statements::session_get, Params().bytes(id), first_row(read_session));
 }
 
+Result<std::vector<ClaimId>> PostgresReads::session_leases(SessionId id) {
+  return query<std::vector<ClaimId>>(statements::session_leases, Params().bytes(id),
+                                     all_rows([](const Rows& rows, int r) { return rows.id<ClaimId>(r, 0); }));
+}
+
 Result<std::optional<core::Run>> PostgresReads::run_get(ExecutionId run) {
   return query<std::optional<core::Run>>(statements::run_get, Params().bytes(run), first_row(read_run));
 }

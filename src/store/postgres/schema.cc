@@ -87,10 +87,11 @@ Result<void> check_schema(Connection& connection) {
   }
 }
 
-Result<std::int64_t> read_birth(Connection& connection) {
+Result<Birth> read_birth(Connection& connection) {
   try {
-    connection.queue_text("select created_at from semel.meta");
-    return connection.run()[0].i64(0, 0);
+    connection.queue_text("select created_at, 'semel_' || channel::text from semel.meta");
+    const auto rows = connection.run();
+    return Birth{rows[0].i64(0, 0), rows[0].text(0, 1)};
   } catch (const PgError& error) {
     return to_error(error);
   }

@@ -15,8 +15,12 @@ int known_schema();
 // database that is not UTF8 (InvalidConfig), and a schema that does not fit (SchemaTooOld, SchemaTooNew).
 Result<void> check_server(Connection& connection, const PgOptions& options);
 Result<void> check_schema(Connection& connection);
-// When the store was made; another one at the same address has another.
-Result<std::int64_t> read_birth(Connection& connection);
+// When the store was made, which another one at the same address does not share, and the channel of its hints.
+struct Birth {
+  std::int64_t at = 0;
+  std::string channel;
+};
+Result<Birth> read_birth(Connection& connection);
 
 // Runs the missing migrations in one transaction under a lock: a crash leaves all of them or none, and of two processes
 // the second finds nothing to do.

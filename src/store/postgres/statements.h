@@ -15,7 +15,7 @@ namespace semel::store::postgres {
   X(batch_mark_insert)                                                                                               \
   X(batch_mark_prune)                                                                                                \
   X(lease_insert)                                                                                                    \
-  X(lease_known)                                                                                                     \
+  X(lease_known) X(hand_over) X(session_expect) X(session_share) X(execution_insert_claimed)                         \
   X(batch_mark_win) X(begin) X(blocked_delete) X(blocked_insert) X(blocked_lock) X(blocked_lock_lane) X(clock_read)  \
       X(commit) X(execution_delete) X(execution_insert) X(execution_insert_full) X(execution_lock)                   \
           X(execution_lock_by_identity) X(execution_retention) X(execution_succeed) X(execution_update)              \
@@ -35,7 +35,7 @@ namespace semel::store::postgres {
 // Of the readers.
 #define SEMEL_PG_READER_STATEMENTS(X)                                                                               \
   X(tenant_find)                                                                                                    \
-  X(tenant_list)                                                                                                    \
+  X(tenant_list) X(session_leases)                                                                                  \
   X(lane_list)                                                                                                      \
   X(lane_stats)                                                                                                     \
   X(execution_get)                                                                                                  \

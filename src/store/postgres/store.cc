@@ -36,14 +36,18 @@ Result<void> PostgresLine::connect() {
   auto birth = read_birth(**opened);
   if (!birth) return std::move(birth).error();
   std::int64_t first = 0;
-  if (!shared_->birth.compare_exchange_strong(first, *birth) && first != *birth)
+  if (!shared_->birth.compare_exchange_strong(first, birth->at) && first != birth->at)
     return make_error(
         ErrorCode::StoreUnavailable,
         "store: another store answers at this address than when this process opened it; restart the process");
+  {
+    const std::lock_guard lock(shared_->channel_mutex);
+    shared_->channel_name = birth->channel;
+  }
   if (auto ok = (*opened)->learn_row_types(); !ok) return ok;
   if (auto ok = (*opened)->prepare(writer_statements()); !ok) return ok;
   connection_ = std::move(*opened);
-  tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts);
+  tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts, birth->channel);
   shared_->line_pids[static_cast<std::size_t>(number_)].store(connection_->backend_pid());
   pause_ = Duration{0};
   listeners_looked_ = 0;
@@ -108,10 +112,15 @@ Applied PostgresLine::apply(Batch& batch) {
 }
 
 PostgresStore::PostgresStore(std::shared_ptr<Shared> shared)
-    : PostgresLine(shared, 0), slow_(shared, kSlow), listener_(shared->options, [shared](int pid) {
-        const auto& own = shared->line_pids;
-        return std::any_of(own.begin(), own.end(), [pid](const auto& one) { return one.load() == pid; });
-      }) {
+    : PostgresLine(shared, 0),
+      slow_(shared, kSlow),
+      listener_(
+          shared->options,
+          [shared](int pid) {
+            const auto& own = shared->line_pids;
+            return std::any_of(own.begin(), own.end(), [pid](const auto& one) { return one.load() == pid; });
+          },
+          [shared] { return shared->channel(); }) {
   for (int number = 1; number < std::clamp(shared->options.lines, 1, kMaxLines); ++number)
     more_.push_back(std::make_unique<PostgresLine>(shared, number));
 }

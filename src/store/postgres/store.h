@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,12 @@ struct Shared {
   std::array<std::atomic<int>, kMaxLines + 1> line_pids{};  // backends whose hints are our own; the slow lane's last
   std::atomic<int> listener_pid{0};
   std::atomic<std::int64_t> birth{0};  // of the store that was opened; 0: none yet
+  std::string channel() const {
+    const std::lock_guard lock(channel_mutex);
+    return channel_name;
+  }
+  mutable std::mutex channel_mutex;
+  std::string channel_name;  // of its hints
 };
 
 class PostgresReads : public Store {
@@ -50,6 +57,7 @@ class PostgresReads : public Store {
                                                std::int32_t limit) override;
   Result<std::optional<LedgerView>> ledger_get(const core::IdentityKey& id) override;
   Result<std::optional<core::Session>> session_get(SessionId id) override;
+  Result<std::vector<ClaimId>> session_leases(SessionId id) override;
   Result<std::optional<core::Run>> run_get(ExecutionId run) override;
   Result<std::vector<core::HistoryRow>> history_get(ExecutionId run, std::int32_t after, std::int64_t limit) override;
   Result<std::vector<core::Mail>> mail_list(std::span<const ExecutionId> runs) override;
@@ -107,6 +115,7 @@ class PostgresStore final : public PostgresLine {
   bool hears_hints() const override { return shared_->options.hints; }
   Hints wait_hints(Duration timeout) override;
   void interrupt_hints() override { listener_.interrupt(); }
+  void offer(const core::TaskClaim& claim) override { listener_.say(encode_offer(claim)); }
 
  private:
   std::vector<std::unique_ptr<PostgresLine>> more_;  // lines beside the store itself; each connects when it has work

@@ -3,6 +3,7 @@
 
 #include "store/postgres/statements.h"
 #include "store/postgres/test_kit.h"
+#include "store/snapshot_text.h"
 #include "testing/temp_postgres.h"
 
 namespace semel::store::postgres {
@@ -130,7 +131,7 @@ TEST_F(PostgresStoreTest, AHintLeavesTheNextCommitDurable) {
   const auto connection = Connection::open(options, Role{"semel writer", options.writer_lock_timeout, false}).value();
   connection->prepare(writer_statements()).value();
   connection->queue_text("select 1");
-  connection->run_then(statements::notify, Params().bytes(std::string("l1")));
+  connection->run_then(statements::notify, Params().bytes(std::string("l1")).bytes(std::string("any")));
   connection->queue_text("begin");
   const std::size_t at = connection->queue_text("select current_setting('synchronous_commit')");
   connection->queue_text("commit");
@@ -177,6 +178,92 @@ TEST_F(PostgresStoreTest, AnotherProcessHearsOfNewWorkAndOfEnds) {
   ask.ask(Asker::complete(claimed.tasks.at(0).execution));
   for (int i = 0; i < 50 && heard.wakes.ended.empty(); ++i) heard = other->wait_hints(std::chrono::milliseconds(100));
   EXPECT_EQ(heard.wakes.ended, std::vector{claimed.tasks[0].execution.id});
+}
+
+// Offers go from a worker's process to all others; a claim made by one comes back to that process alone, in the
+// transaction that makes it.
+TEST_F(PostgresStoreTest, AnOfferIsHeardAndTheClaimMadeByItIsToldWithItsTasks) {
+  const auto listen = [](Store& store) { EXPECT_TRUE(store.wait_hints(std::chrono::seconds(5)).all); };
+  const auto hear = [](Store& store, auto what) {
+    Wakes heard;
+    for (int i = 0; i < 50 && (heard.*what).empty(); ++i)
+      heard = store.wait_hints(std::chrono::milliseconds(100)).wakes;
+    return heard.*what;
+  };
+  const auto worker = database_.open(), enqueuer = database_.open(), bystander = database_.open();
+  for (Store* one : {worker.get(), enqueuer.get(), bystander.get()}) listen(*one);
+  Asker at_worker(*worker), at_enqueuer(*enqueuer);
+  const auto lane = at_worker.lane();
+  core::TaskClaim offer = at_worker.claim(lane, at_worker.session(), 3);
+  offer.worker = "a;b,c \"d\"";
+  worker->offer(offer);
+  worker->wait_hints(std::chrono::milliseconds(10));
+  const auto heard = hear(*enqueuer, &Wakes::offers);
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(heard[0].id, offer.id);
+  EXPECT_EQ(heard[0].session, offer.session);
+  EXPECT_EQ(heard[0].worker, offer.worker);
+  EXPECT_EQ(heard[0].lease, offer.lease);
+  EXPECT_EQ(heard[0].takes, core::Takes::fresh);
+  ASSERT_EQ(heard[0].lanes.size(), 1u);
+  EXPECT_EQ(heard[0].lanes[0].lane, lane);
+  EXPECT_EQ(heard[0].lanes[0].limit, 3);
+  hear(*bystander, &Wakes::offers);
+
+  const auto task = at_enqueuer.task(lane, "handed");
+  at_enqueuer.run({task, heard[0]});
+  const auto handed = hear(*worker, &Wakes::handed);
+  ASSERT_EQ(handed.size(), 1u);
+  EXPECT_EQ(handed[0].claim, offer.id);
+  EXPECT_EQ(handed[0].session, offer.session);
+  ASSERT_EQ(handed[0].tasks.size(), 1u);
+  const auto row = worker->execution_get(core::kDefaultTenant, task.id)->value();
+  EXPECT_EQ(to_line(handed[0].tasks[0].execution), to_line(row.execution));
+  EXPECT_EQ(handed[0].tasks[0].payload.args, task.args);
+  EXPECT_EQ(row.execution.status, Status::claimed);
+  const auto nothing = bystander->wait_hints(std::chrono::milliseconds(100)).wakes;
+  EXPECT_TRUE(nothing.handed.empty());
+  EXPECT_EQ(at_enqueuer.retries, 0);
+
+  // The same offer once more, by one that has not heard of the first: one round more, nothing taken.
+  const auto late = at_enqueuer.task(lane, "late");
+  at_enqueuer.run({late, heard[0]});
+  EXPECT_EQ(worker->execution_get(core::kDefaultTenant, late.id)->value().execution.status, Status::queued);
+  // What is too large for a hint is told without its tasks.
+  core::TaskClaim next = heard[0];
+  next.id = ClaimId::parse("00000000-0000-7000-8000-000000000001").value();
+  auto large = at_enqueuer.task(lane, "large");
+  large.args = "\"" + std::string(9000, 'x') + "\"";
+  large.fingerprint = core::fingerprint_of(large.name, large.args).value();
+  at_enqueuer.run({large, next});
+  const auto told = hear(*worker, &Wakes::handed);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].claim, next.id);
+  EXPECT_TRUE(told[0].tasks.empty());
+  ask_.expect_sound();
+}
+
+TEST_F(PostgresStoreTest, AClaimForASessionThatEndedIsNotMade) {
+  const auto lane = ask_.lane();
+  const auto session = ask_.session();
+  ask_.ask(core::SessionClose{session});
+  core::TaskClaim offer = ask_.claim(lane, session, 3);
+  offer.takes = core::Takes::fresh;
+  offer.tell = "1";
+  const auto task = ask_.task(lane, "kept");
+  ask_.run({task, offer});
+  EXPECT_EQ(store_->execution_get(core::kDefaultTenant, task.id)->value().execution.status, Status::queued);
+  EXPECT_TRUE(store_->session_leases(session).value().empty());
+  ask_.expect_sound();
+}
+
+// Who may connect but not read the store's tables cannot guess where it speaks.
+TEST_F(PostgresStoreTest, TheChannelOfHintsIsASecretOfTheStore) {
+  const auto name = [&] { return database_.query("select 'semel_' || channel::text from semel.meta").text(0, 0); };
+  EXPECT_EQ(name().size(), std::string("semel_").size() + 36);
+  const TempPostgres other;
+  const auto second = other.open();
+  EXPECT_NE(other.query("select 'semel_' || channel::text from semel.meta").text(0, 0), name());
 }
 
 TEST_F(PostgresStoreTest, AnInterruptedWaitForHintsReturns) {

@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "store/postgres/codec.h"
 #include "store/postgres/guarded.h"
+#include "store/postgres/hints.h"
 #include "store/postgres/statements.h"
 
 namespace semel::store::postgres {
@@ -51,10 +52,11 @@ std::size_t PostgresTables::queue(const Statement& statement, const Params& para
 }
 
 bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
-  begun_ = wrote_ = marked_ = hoping_ = looked_ = guessed_wrong_ = false;
+  begun_ = wrote_ = marked_ = hoping_ = looked_ = trusting_ = guessed_wrong_ = false;
   commit_at_.reset();
   foreseen_.reset();
   hint_.clear();
+  hand_over_.clear();
   entered_.clear();
   if (!recheck) return false;
   try {
@@ -80,6 +82,7 @@ Params key_params(const std::vector<core::IdentityKey>& keys) {
 }
 
 void PostgresTables::look_back(const PgError& error) {
+  if (trusting_ && (error.sqlstate == "22012" || error.constraint == "lease_pkey")) guessed_wrong_ = mistrust_ = true;
   if (!hoping_ || error.sqlstate != "23505" || error.constraint != "identity_pkey") return;
   guessed_wrong_ = true;
   careful_ = kCarefulBatches;
@@ -159,6 +162,29 @@ std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
 
 }  // namespace
 
+// Every one is good, as far as anybody knows; write() has it checked. Empty: ask.
+std::vector<batch::Attempted::Asked> PostgresTables::trust(const std::vector<batch::Ask>& asks) {
+  trusting_ = !std::exchange(mistrust_, false) &&
+              std::all_of(asks.begin(), asks.end(), [](const batch::Ask& ask) { return ask.session.has_value(); });
+  if (!trusting_) return {};
+  return std::vector(asks.size(), batch::Attempted::Asked::open);
+}
+
+std::vector<batch::Attempted::Asked> PostgresTables::read_asked(const std::vector<batch::Ask>& asks,
+                                                                const Rows& records, const Rows& sessions) {
+  using Asked = batch::Attempted::Asked;
+  std::unordered_set<ClaimId> recorded;
+  std::unordered_set<SessionId> live;
+  for (int r = 0; r < records.count(); ++r) recorded.insert(records.id<ClaimId>(r, 0));
+  for (int r = 0; r < sessions.count(); ++r) live.insert(sessions.id<SessionId>(r, 0));
+  std::vector<Asked> out;
+  for (const batch::Ask& ask : asks)
+    out.push_back(recorded.contains(ask.claim)                  ? Asked::repeated
+                  : ask.session && !live.contains(*ask.session) ? Asked::session_over
+                                                                : Asked::open);
+  return out;
+}
+
 // True: every id is known and foreseen_ tells what it points at.
 bool PostgresTables::look(std::vector<core::IdentityKey> keys) {
   if (begun_ || locking_ > 0) {
@@ -196,7 +222,8 @@ std::vector<core::ClaimedTask> PostgresTables::finish_take(const batch::Take& ta
 batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant now) {
   return guarded([&] {
     foreseen_.reset();
-    const bool only_ids = attempt.successes.empty() && attempt.takes.empty();
+    const bool blind = attempt.successes.empty() && attempt.takes.empty();
+    const bool only_ids = blind && attempt.asks.empty();
     std::size_t identities_at = 0, successes_at = 0, targets_at = 0;
     std::vector<core::IdentityKey> keys;
     if (!attempt.identities.empty()) {
@@ -206,15 +233,19 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
       if (expect_duplicates_)
         for (const core::Identity* identity : sorted)
           if (keys.empty() || keys.back() != identity->id) keys.push_back(identity->id);
-      if (!keys.empty() && only_ids && look(keys)) return batch::Attempted{std::vector<char>(sorted.size(), 0), {}, {}};
+      if (!keys.empty() && only_ids && look(keys))
+        return batch::Attempted{std::vector<char>(sorted.size(), 0), {}, {}, {}, {}};
       const bool repeats = std::adjacent_find(sorted.begin(), sorted.end(),
                                               [](auto* a, auto* b) { return a->id == b->id; }) != sorted.end();
       hoping_ = careful_ == 0 && !repeats;
       queue_identities(sorted, hoping_ ? statements::identity_insert : statements::identity_win);
       identities_at = db_.queued() - 1;
-      if (hoping_ && only_ids) {  // nothing to wait for
-        wrote_ = true;
-        return batch::Attempted{std::vector<char>(sorted.size(), 1), {}, {}};
+      if (hoping_ && blind) {
+        auto asked = trust(attempt.asks);
+        if (asked.size() == attempt.asks.size()) {  // nothing to wait for
+          wrote_ = true;
+          return batch::Attempted{std::vector<char>(sorted.size(), 1), {}, {}, {}, std::move(asked)};
+        }
       }
     }
     if (!attempt.successes.empty()) {
@@ -235,6 +266,14 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
     std::size_t records_at = 0;  // behind the takes: one that found no record may be told of it here, never the reverse
     if (!attempt.takes.empty())
       records_at = queue(statements::lease_known, Params().uuids(attempt.takes, [](const auto& t) { return t.claim; }));
+    std::size_t asks_at = 0;
+    if (!attempt.asks.empty()) {
+      std::vector<SessionId> sessions;
+      for (const batch::Ask& ask : attempt.asks)
+        if (ask.session) sessions.push_back(*ask.session);
+      asks_at = queue(statements::lease_known, Params().uuids(attempt.asks, [](const auto& a) { return a.claim; }));
+      queue(statements::session_share, Params().uuids(sessions, [](const auto& s) { return s; }).i64(now));
+    }
     if (!keys.empty()) targets_at = queue_targets(keys);  // last: it must see what the others changed
     SEMEL_FP("pg.attempt.before");
     std::vector<Rows> rows = db_.run();
@@ -261,6 +300,7 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
       out.success_applied = first_matches(rows[successes_at], ids);
       wrote_ = wrote_ || rows[successes_at].count() > 0;
     }
+    if (!attempt.asks.empty()) out.asked = read_asked(attempt.asks, rows[asks_at], rows[asks_at + 1]);
     std::unordered_set<ClaimId> records;
     for (int r = 0; r < (takes_at.empty() ? 0 : rows[records_at].count()); ++r)
       records.insert(rows[records_at].id<ClaimId>(r, 0));
@@ -283,9 +323,11 @@ void PostgresTables::commit(const BatchId& id, Instant now, bool mark) {
       return;
     }
     if (mark && !marked_) queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
+    for (const auto& [to, text] : hand_over_)
+      queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, to)));
     commit_at_ = queue(statements::commit);
     SEMEL_FP("pg.commit.before");
-    if (hints_ && !hint_.empty()) db_.run_then(statements::notify, Params().bytes(hint_));
+    if (hints_ && !hint_.empty()) db_.run_then(statements::notify, Params().bytes(hint_).bytes(channel_));
     else db_.run();
     begun_ = false;
     commit_at_.reset();

@@ -6,6 +6,7 @@
 // pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,7 +27,8 @@ Params key_params(const std::vector<core::IdentityKey>& keys);
 class PostgresTables final : public batch::Tables {
  public:
   // Of one open connection; the store makes a new one after a reconnect.
-  PostgresTables(Connection& connection, Fronts& fronts) : db_(connection), fronts_(fronts) {}
+  PostgresTables(Connection& connection, Fronts& fronts, std::string channel)
+      : db_(connection), fronts_(fronts), channel_(std::move(channel)) {}
 
   // The batch just rolled back guessed that all its ids were new, or all known, and was wrong: run it again at once.
   bool guessed_wrong() const { return guessed_wrong_; }
@@ -63,6 +65,9 @@ class PostgresTables final : public batch::Tables {
   static void load_looked(const Rows& rows, core::RowCache& cache);
   bool load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const;
 
+  std::vector<batch::Attempted::Asked> trust(const std::vector<batch::Ask>& asks);
+  static std::vector<batch::Attempted::Asked> read_asked(const std::vector<batch::Ask>& asks, const Rows& records,
+                                                         const Rows& sessions);
   std::vector<core::ClaimedTask> finish_take(const batch::Take& take, const core::ReadyRow& from, const Rows& rows,
                                              Instant now);
 
@@ -72,7 +77,7 @@ class PostgresTables final : public batch::Tables {
   void write_runs(const core::RowCache& cache);
   void write_waiting(const core::RowCache& cache);
   void write_limits(const core::RowCache& cache);
-  void write_sessions(const core::RowCache& cache);
+  void write_sessions(const core::RowCache& cache, Instant now);
   void write_inbox(const core::RowCache& cache);
   void write_ledger(const core::RowCache& cache);
 
@@ -94,9 +99,15 @@ class PostgresTables final : public batch::Tables {
   // half the price of ON CONFLICT. A duplicate raises; after one, batches ask first for a while.
   int careful_ = 0;  // batches that still ask
   bool hoping_ = false;
+  // Offers of other processes are mostly good: a claim made for their worker is not asked about first either. Its
+  // record and its session raise.
+  bool trusting_ = false;
+  bool mistrust_ = false;  // of the next batch: the last one was wrong
   bool guessed_wrong_ = false;
   std::string hint_;
+  std::map<std::string, std::string> hand_over_;  // by whom it is for
   Fronts& fronts_;
+  const std::string channel_;
   std::vector<core::ReadyRow> entered_;  // the first of each lane that this batch made ready
 };
 

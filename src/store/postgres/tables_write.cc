@@ -64,6 +64,15 @@ bool is_fresh(const Execution& e) {
          !e.result && !e.error && !e.progress;
 }
 
+// Claimed in the batch that made it, and nothing else happened to it.
+bool is_claimed_at_once(const Execution& e) {
+  return e.status == (e.kind == Kind::workflow ? Status::running : Status::claimed) && e.version == 2 &&
+         e.attempt == 1 && e.started_at && e.lease_expires_at && e.session && e.worker &&
+         e.last_end == Execution{}.last_end && e.close_reason == Execution{}.close_reason &&
+         e.suspend_reason == Execution{}.suspend_reason && !e.completed_at && !e.cancel_requested_at && !e.next &&
+         !e.result && !e.error && !e.progress;
+}
+
 bool is_lean(const Execution& e) {
   return e.attempt_timeout.count() == 0 && !e.concurrency_key && !e.idempotency_key &&
          e.idempotency_key_ttl_seconds == 0 && !e.previous && !e.parent_run && !e.parent_workflow_id && !e.group &&
@@ -138,7 +147,7 @@ void PostgresTables::write(const core::RowCache& cache, Instant now) {
     write_runs(cache);
     write_waiting(cache);
     write_limits(cache);
-    write_sessions(cache);
+    write_sessions(cache, now);
     write_inbox(cache);
     write_ledger(cache);
     if (cache.prune_batch_marks) {
@@ -146,6 +155,7 @@ void PostgresTables::write(const core::RowCache& cache, Instant now) {
       queue(statements::batch_mark_prune, Params().bytes(base::uuidv7_lower_bound<BatchId>(before)).i64(before));
     }
     if (hints_) hint_ = encode_hint(batch::wakes_of(cache));
+    if (!cache.handed.empty()) hand_over_ = encode_hand_over(cache);
   });
 }
 
@@ -176,6 +186,7 @@ void PostgresTables::write_identities(const core::RowCache& cache) {
 
 void PostgresTables::write_executions(const core::RowCache& cache) {
   std::vector<Fresh> lean, full;
+  std::map<std::tuple<SessionId, std::string, Instant, Instant>, std::vector<Fresh>> claimed;
   std::vector<Update> updates;
   for (const auto& one : changed(cache.executions, {Change::inserted, Change::updated})) {
     const Execution& row = *one.slot->row;
@@ -185,11 +196,20 @@ void PostgresTables::write_executions(const core::RowCache& cache) {
     }
     const core::Payload* payload = cache.payloads.find(row.id);
     if (!payload) throw std::logic_error("a new execution has no payload");
+    if (is_lean(row) && is_claimed_at_once(row)) {
+      claimed[{*row.session, *row.worker, *row.started_at, *row.lease_expires_at}].push_back({&row, payload});
+      continue;
+    }
     (is_lean(row) ? lean : full).push_back({&row, payload});
     if (!is_fresh(row)) updates.push_back({&row, 1});
   }
   if (!lean.empty())
     queue(statements::execution_insert, insert_params(lean, db_.number_of_type(RowType::new_execution)));
+  for (const auto& [holder, rows] : claimed) {
+    const auto& [session, worker, started_at, lease_expires_at] = holder;
+    Params p = insert_params(rows, db_.number_of_type(RowType::new_execution));
+    queue(statements::execution_insert_claimed, p.i64(started_at).i64(lease_expires_at).bytes(session).bytes(worker));
+  }
   if (!full.empty()) queue(statements::execution_insert_full, insert_full_params(full));
   if (!updates.empty()) queue(statements::execution_update, update_params(updates));
   if (const auto gone = changed(cache.executions, {Change::erased}); !gone.empty()) {
@@ -316,7 +336,7 @@ void PostgresTables::write_limits(const core::RowCache& cache) {
   }
 }
 
-void PostgresTables::write_sessions(const core::RowCache& cache) {
+void PostgresTables::write_sessions(const core::RowCache& cache, Instant now) {
   const auto erase = [&](const auto& map, const Statement& statement) {
     const auto gone = changed(map, {Change::erased});
     if (!gone.empty()) queue(statement, Params().uuids(gone, [](const auto& one) { return *one.key; }));
@@ -327,6 +347,13 @@ void PostgresTables::write_sessions(const core::RowCache& cache) {
     Params p;
     p.uuids(rows, FIELD(id)).texts(rows, FIELD(worker)).i64s(rows, FIELD(opened_at)).i64s(rows, FIELD(expires_at));
     queue(statements::session_put, p);
+  }
+  if (trusting_) {
+    std::vector<SessionId> served;
+    for (const auto& one : cache.handed) served.push_back(cache.leases.find(one.claim)->session);
+    std::sort(served.begin(), served.end());
+    served.erase(std::unique(served.begin(), served.end()), served.end());
+    for (const SessionId& session : served) queue(statements::session_expect, Params().bytes(session).i64(now));
   }
   erase(cache.leases, statements::lease_delete);
   for (const auto& one : changed(cache.leases, kept)) {
@@ -342,7 +369,7 @@ void PostgresTables::write_sessions(const core::RowCache& cache) {
     Params p;
     p.uuids(rows, FIELD(id)).i32s(rows, FIELD(tenant)).i32s(rows, FIELD(total)).i32s(rows, FIELD(joined));
     p.i32s(rows, FIELD(ended)).i32s(rows, FIELD(failed)).flags(rows, FIELD(completed));
-    p.byteas(rows, [](const core::Group* g) { return encode_completion(g->completion, g->completion_payload); });
+    p.byteas(rows, [](const core::Group* g) { return encode_task(g->completion, g->completion_payload); });
     queue(statements::group_put, p);
   }
   erase(cache.attention, statements::attention_delete);

@@ -165,6 +165,16 @@ Result<std::optional<core::Session>> SqliteStore::session_get(SessionId id) {
   return reading([&](Connection& db) { return one_row(db.prepared("session_get").bind(id), read_session); });
 }
 
+Result<std::vector<ClaimId>> SqliteStore::session_leases(SessionId id) {
+  return reading([&](Connection& db) {
+    std::vector<ClaimId> out;
+    Statement& rows = db.prepared("session_leases").bind(id);
+    while (rows.step()) out.push_back(read_lease(rows).id);
+    rows.reset();
+    return out;
+  });
+}
+
 Result<std::optional<core::Run>> SqliteStore::run_get(ExecutionId run) {
   return reading([&](Connection& db) { return one_row(db.prepared("run_get").bind(run), read_run); });
 }

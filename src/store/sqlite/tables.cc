@@ -36,6 +36,11 @@ batch::Attempted SqliteTables::attempt(const batch::Attempt& attempt, Instant no
       out.repeated.push_back(has_record(one.claim));
       out.taken.push_back(out.repeated.back() ? std::vector<core::ClaimedTask>{} : take(one, now));
     }
+    for (const batch::Ask& one : attempt.asks) {
+      using Asked = batch::Attempted::Asked;
+      const bool over = one.session && !session_lives(*one.session, now);
+      out.asked.push_back(has_record(one.claim) ? Asked::repeated : over ? Asked::session_over : Asked::open);
+    }
     SEMEL_FP("sqlite.attempt.after");
     return out;
   });
@@ -46,6 +51,13 @@ bool SqliteTables::has_record(const ClaimId& claim) {
   const bool found = find.step();
   find.reset();
   return found;
+}
+
+bool SqliteTables::session_lives(const SessionId& session, Instant now) {
+  Statement& find = db_.prepared("session_get").bind(session);
+  const bool lives = find.step() && read_session(find).expires_at > now;
+  find.reset();
+  return lives;
 }
 
 std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Instant now) {

@@ -42,6 +42,7 @@ class SqliteTables final : public batch::Tables {
   }
 
   std::vector<core::ClaimedTask> take(const batch::Take& take, Instant now);
+  bool session_lives(const SessionId& session, Instant now);
   bool has_record(const ClaimId& claim);
 
   // read: one function per group of tables.

@@ -16,6 +16,8 @@ INSERT INTO lease VALUES (?, ?, ?)
 REPLACE INTO lease VALUES (?, ?, ?)
 -- :name lease_get
 SELECT * FROM lease WHERE id = ?1
+-- :name session_leases
+SELECT * FROM lease WHERE session = ?1
 -- :name lease_delete
 DELETE FROM lease WHERE id = ?1
 -- Does any holder of a lease have no live session? Hops from session to session: its cost is the number of workers.
