@@ -3,13 +3,13 @@
 // Starts the orders 0 .. COUNT-1, each by its id, works until all of them are over, and says so. The world outside is a
 // folder: a request that was served is a file named by its key. It takes its time, so that kills meet orders.
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <thread>
 
 #include "examples/10_order.h"
 #include "semel/postgres.h"
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 // Atomic across processes and durable enough: the file is there or it is not.
 bool first_by_file(const std::string& folder, const std::string& key) {
-  std::this_thread::sleep_for(20ms);
+  ::poll(nullptr, 0, 20);
   const int file = ::open((folder + "/" + key).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
   if (file >= 0) ::close(file);
   return file >= 0;
@@ -35,6 +35,9 @@ int work(const std::string& store, const std::string& effects, int count) {
   shop::world.stock["lamp"] = 1'000'000;
   auto engine = Engine::open(store, Options().backend(postgres::backend()));
   if (!engine) return say("refused " + engine.error().message), 1;
+  // What dies with its process has used up an attempt, and here everything dies all the time.
+  if (auto set = engine->set_queue("default", QueueOptions().max_attempts(1000)); !set)
+    return say("refused " + set.error().message), 1;
   auto worker = engine->start_worker(shop::worker().lease(1s).name("orders-" + std::to_string(::getpid())));
   if (!worker) return say("refused " + worker.error().message), 1;
   say("ready");
