@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "core/operations.h"
@@ -122,7 +123,8 @@ class Writer {
   struct Line;
   using Items = std::vector<std::unique_ptr<Item>>;
 
-  Line& line_for(const core::Operation& operation);
+  Line& line_for(Item& item);  // mutex_ held
+  bool rests() const;          // mutex_ held
   bool admit(std::span<core::Operation> operations, Done* done, std::shared_ptr<Group> group, bool internal);
   std::unique_ptr<Item> take_spare();                                                           // mutex_ held
   std::optional<Error> refusal_for(std::size_t count, std::size_t bytes, bool internal) const;  // mutex_ held
@@ -159,7 +161,8 @@ class Writer {
   WriterStats stats_;
 
   std::vector<std::unique_ptr<Line>> lines_;
-  std::unique_ptr<Line> slow_;  // null where the store has none
+  std::unordered_multiset<std::size_t> strays_;  // under way on the first line, and not at home there
+  std::unique_ptr<Line> slow_;                   // null where the store has none
 };
 
 }  // namespace semel::engine

@@ -296,6 +296,26 @@ TEST(Writer, LinesRunBesideEachOtherAndOneIdKeepsToOne) {
   }
 }
 
+TEST(Writer, WhatComesAloneTakesTheFirstLineAndItsIdKeepsToIt) {
+  WriterWorld world({}, true);
+  world.lane();
+  for (int i = 0; i < 20; ++i) {
+    std::vector<core::Answer> answers;
+    const std::string id = "id-" + std::to_string(i);
+    world.submit(id, answers);
+    std::vector<core::Answer> others;
+    for (int n = 0; n < 10; ++n) world.submit(id + "-" + std::to_string(n), others);
+    world.submit(id, answers);
+    world.node.writer.step(world.clock.now(), 0);
+    ASSERT_EQ(answers.size(), 2u) << id;
+    EXPECT_TRUE(std::get<core::EnqueueAnswer>(answers[0]).created);
+    EXPECT_FALSE(std::get<core::EnqueueAnswer>(answers[1]).created);
+    EXPECT_LT(others.size(), 10u) << "not everything goes there";
+    world.node.settle();
+    EXPECT_EQ(others.size(), 10u);
+  }
+}
+
 TEST(Writer, ALineThatWaitsForAnUnknownCommitDoesNotStopTheOther) {
   WriterWorld world({}, true);
   world.lane();
