@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,8 @@
 
 namespace semel::testing {
 namespace {
+
+constexpr std::size_t kReadyForQuery = 6;  // bytes
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
@@ -87,10 +90,12 @@ void PgProxy::accept_loop() {
   }
 }
 
-// The writer binds its prepared statement `commit`: unnamed portal, then the name.
+// The writer binds its prepared statement `commit`, or ends a batch that has none with the mark: unnamed portal, then
+// the name.
 PgProxy::Fault PgProxy::take_fault(const std::string& sent) {
   const Fault armed = fault_.load();
-  const bool commits = sent.find(std::string("\0commit\0", 8)) != std::string::npos;
+  const auto binds = [&](std::string_view name) { return sent.find('\0' + std::string(name) + '\0') != sent.npos; };
+  const bool commits = binds("commit") || binds("batch_mark_insert");
   if (armed == Fault::none || (armed != Fault::stall && !commits)) return Fault::none;
   fault_ = Fault::none;
   struck_ = true;
@@ -112,8 +117,10 @@ void PgProxy::serve(int client) {
       stalled = fault == Fault::stall;
       if (sent.empty() || fault == Fault::cut_before) break;
       if (!stalled && !send_all(server, sent)) break;
-      if (fault == Fault::cut_after) {
-        receive(server);  // the answer is here, so COMMIT is over
+      if (fault == Fault::cut_after || fault == Fault::cut_end) {
+        std::string answer = receive(server);  // the answer is here, so the commit is over
+        answer.resize(answer.size() - std::min(answer.size(), kReadyForQuery));
+        if (fault == Fault::cut_end) send_all(client, answer);
         break;
       }
     }

@@ -13,8 +13,9 @@ class PgProxy {
  public:
   enum class Fault {
     none,
-    cut_before,  // COMMIT never reaches the server
-    cut_after,   // COMMIT runs, its answer does not reach the client
+    cut_before,  // what commits never reaches the server
+    cut_after,   // it commits, its answer does not reach the client
+    cut_end,     // it commits, and all of the answer reaches the client but that the server is ready again
     stall,       // nothing passes any more in either direction
   };
 
@@ -24,7 +25,7 @@ class PgProxy {
 
   // Folder to give to libpq as host; the port is 5432.
   const std::string& folder() const { return folder_; }
-  // Strikes once, at the next COMMIT of any connection (`stall`: at the next message).
+  // Strikes once, at the next end of a batch of any connection (`stall`: at the next message).
   void arm(Fault fault);
   bool struck() const { return struck_.load(); }
 

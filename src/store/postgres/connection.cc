@@ -239,13 +239,13 @@ std::size_t Connection::end_segment() {
   return std::exchange(queued_, 0);
 }
 
-std::vector<Rows> Connection::run() { return collect(end_segment(), 0); }
+std::vector<Rows> Connection::run(End end) { return collect(end_segment(), 0, end); }
 
-std::vector<Rows> Connection::run_then(const Statement& after, const Params& params) {
+std::vector<Rows> Connection::run_then(const Statement& after, const Params& params, End end) {
   const std::size_t count = end_segment();
   queue(after, params);
   end_segment();
-  return collect(count, 1);
+  return collect(count, 1, end);
 }
 
 void Connection::send() {
@@ -338,7 +338,7 @@ std::optional<PgError> Connection::read_segment(std::vector<Rows>& rows, std::in
   }
 }
 
-std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind) {
+std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End end) {
   const std::int64_t deadline = base::steady_micros() + call_timeout_.count();
   std::vector<Rows> rows;
   rows.reserve(count);
@@ -349,7 +349,8 @@ std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind) {
     error = read_segment(rows, deadline);
   } catch (PgError& lost) {
     lost.at = rows.size();
-    if (rows.size() < count || count == 0) throw;  // else every statement was answered; only the end of it is missing
+    // Every statement was answered: only the end is missing.
+    if (rows.size() < count || count == 0 || end == End::commits) throw;
   }
   unread_ = behind;
   if (error) throw *error;
@@ -376,9 +377,11 @@ void Connection::script(const std::string& sql) {
   PQenterPipelineMode(connection_);
 }
 
-std::vector<Connection::Notification> Connection::wait_notifications(Duration timeout, int wake_fd) {
+std::vector<Connection::Notification> Connection::wait_notifications(Duration timeout, std::span<const int> others) {
   const std::int64_t deadline = base::steady_micros() + timeout.count();
   std::vector<Notification> out;
+  std::vector<pollfd> fds{{PQsocket(connection_), POLLIN, 0}};
+  for (const int fd : others) fds.push_back({fd, POLLIN, 0});
   for (;;) {
     while (PGnotify* heard = PQnotifies(connection_)) {
       out.push_back({heard->be_pid, heard->extra ? heard->extra : ""});
@@ -386,10 +389,9 @@ std::vector<Connection::Notification> Connection::wait_notifications(Duration ti
     }
     const std::int64_t wait = deadline - base::steady_micros();
     if (!out.empty() || wait <= 0) return out;
-    pollfd fds[2] = {{PQsocket(connection_), POLLIN, 0}, {wake_fd, POLLIN, 0}};
-    if (::poll(fds, wake_fd < 0 ? 1 : 2, static_cast<int>(wait / 1000 + 1)) < 0 && errno != EINTR)
+    if (::poll(fds.data(), fds.size(), static_cast<int>(wait / 1000 + 1)) < 0 && errno != EINTR)
       fail_lost(0, std::strerror(errno));
-    if (wake_fd >= 0 && fds[1].revents != 0) return out;
+    if (std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& fd) { return fd.revents != 0; })) return out;
     if (fds[0].revents != 0 && !PQconsumeInput(connection_)) fail_lost(0, trimmed(PQerrorMessage(connection_)));
   }
 }

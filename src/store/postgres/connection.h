@@ -70,9 +70,13 @@ class Connection {
 
   // Sends what is queued and waits for the answers. Throws PgError: then no statement after the failed one ran, and an
   // open transaction is still to be rolled back (unless the connection is lost).
-  std::vector<Rows> run();
+  //
+  // Without BEGIN what is sent together is one transaction, which its end commits: then that has to be heard of, and an
+  // error behind the last statement is the commit's.
+  enum class End { says_nothing, commits };
+  std::vector<Rows> run(End end = End::says_nothing);
   // Like run, and sends `after` behind it without waiting: it runs whatever became of the rest.
-  std::vector<Rows> run_then(const Statement& after, const Params& params);
+  std::vector<Rows> run_then(const Statement& after, const Params& params, End end = End::says_nothing);
   // Sends what is queued and does not wait. Errors of these statements are not reported.
   void send();
 
@@ -82,18 +86,18 @@ class Connection {
   bool lost() const { return lost_; }
   int backend_pid() const;
 
-  // LISTEN side: waits until the server says something, `wake_fd` is readable (-1: none) or the timeout passes.
+  // LISTEN side: waits until the server says something, one of `others` is readable or the timeout passes.
   // Returns the payloads received. Throws PgError when the connection is lost.
   struct Notification {
     int from_pid = 0;
     std::string payload;
   };
-  std::vector<Notification> wait_notifications(Duration timeout, int wake_fd);
+  std::vector<Notification> wait_notifications(Duration timeout, std::span<const int> others);
 
  private:
   explicit Connection(pg_conn* connection, Duration call_timeout);
   std::size_t end_segment();
-  std::vector<Rows> collect(std::size_t count, std::size_t behind);
+  std::vector<Rows> collect(std::size_t count, std::size_t behind, End end);
   std::optional<PgError> read_segment(std::vector<Rows>& rows, std::int64_t deadline);
   void drain_unread(std::int64_t deadline);
   void flush(std::int64_t deadline);

@@ -90,6 +90,43 @@ TEST_P(UnknownCommit, IsLookedUpByTheMark) {
   ask.expect_sound();
 }
 
+// A small batch of new ids has no COMMIT: its end commits it. Answers to all its statements are not enough.
+TEST_F(UnknownCommit, AnAnswerWithoutItsEndDoesNotTellThatAnythingIsDurable) {
+  PgProxy proxy(socket_path());
+  const auto store = open_postgres(through(proxy)).value();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  std::vector<Operation> tasks = {ask.task(lane, "pay-1"), ask.task(lane, "pay-2")};
+  Batch batch;
+  proxy.arm(PgProxy::Fault::cut_end);
+  ASSERT_EQ(ask.apply(batch, tasks).kind, Kind::unknown);
+  ASSERT_TRUE(proxy.struck());
+  batch.recheck = true;
+  ASSERT_EQ(ask.apply(batch, tasks).kind, Kind::committed);
+  EXPECT_EQ(database_.query("select count(*) from semel.execution").i64(0, 0), 2);
+  ask.expect_sound();
+}
+
+TEST_F(PostgresFaults, WhatFailsWhenATransactionEndsIsNotAcknowledged) {
+  const auto store = database_.open();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  database_.query(
+      "create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'");
+  database_.query(
+      "create constraint trigger late after insert on semel.execution deferrable initially deferred for each row "
+      "execute function public.refuse()");
+  Batch batch;
+  std::vector<Operation> tasks = {ask.task(lane, "pay-1")};
+  const Applied refused = ask.apply(batch, tasks);
+  EXPECT_EQ(refused.kind, Kind::halve) << refused.error.message;
+  EXPECT_EQ(database_.query("select count(*) from semel.execution").i64(0, 0), 0);
+  database_.query("drop trigger late on semel.execution");
+  EXPECT_EQ(ask.apply(batch, tasks).kind, Kind::committed);
+  EXPECT_EQ(database_.query("select count(*) from semel.execution").i64(0, 0), 1);
+  ask.expect_sound();
+}
+
 TEST_P(UnknownCommit, OfAClaimHandsOutTheSameTasks) {
   PgProxy proxy(socket_path());
   const auto store = open_postgres(through(proxy)).value();

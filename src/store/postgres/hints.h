@@ -1,5 +1,6 @@
 // Hints between processes over LISTEN/NOTIFY. Lost hints cost latency only. The channel's name is a secret of the store
-// (semel.meta): who cannot read the store's tables can neither listen to it nor speak on it.
+// (semel.meta): who cannot read the store's tables can neither listen to it nor speak on it. The word of a claim made
+// for a worker on the same machine goes there directly (words.h).
 #pragma once
 
 #include <atomic>
@@ -13,19 +14,23 @@
 #include "core/row_cache.h"
 #include "store/port.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/words.h"
 
 namespace semel::store::postgres {
 
 // `l1,7;e<id>,<id>;c<id>`; empty when there is nothing to say. Long lists are cut: `l*` is any lane, too many ended
 // executions are left to the poll.
 std::string encode_hint(const Wakes& wakes);
-// `o<claim>,<session>,<lease>,<limit>,<worker>,<lane>,...`
-std::string encode_offer(const core::TaskClaim& claim);
+// `o<claim>,<session>,<lease>,<limit>,<worker>,<address>,<lane>,...`
+std::string encode_offer(const core::TaskClaim& claim, const std::string& address);
 // `h<claim>,<session>,<task>,...` for every claim of cache.handed, by whom it is for; without tasks where they are too
 // large for a hint.
 std::map<std::string, std::string> encode_hand_over(const core::RowCache& cache);
-// On which one process alone listens, known by the backend that its offers come from.
-std::string private_channel(const std::string& channel, const std::string& listener);
+// TaskClaim::tell of a claim that was heard of: the backend of the process that offered it, and where that hears words.
+std::string make_tell(int backend, const std::string& address);
+std::string address_of(const std::string& tell);
+// On which the process of `tell` alone listens.
+std::string private_channel(const std::string& channel, const std::string& tell);
 // Adds to `wakes`; false when the text means "look everywhere" or cannot be read.
 bool decode_hint(std::string_view text, Wakes& wakes);
 
@@ -39,7 +44,7 @@ class HintListener {
   Store::Hints wait(Duration timeout);
   void interrupt();
   // Sent by the thread that waits. Any thread.
-  void say(std::string hint);
+  void offer(const core::TaskClaim& claim);
   int backend_pid() const { return pid_.load(std::memory_order_relaxed); }
 
  private:
@@ -47,6 +52,7 @@ class HintListener {
   void pause(Duration timeout);
   void clear_interrupt();
   void send_said();
+  void hear_words(Store::Hints& out);
 
   PgOptions options_;
   std::function<bool(int)> is_own_;
@@ -55,6 +61,7 @@ class HintListener {
   std::mutex said_mutex_;
   std::vector<std::string> said_;
   std::unique_ptr<Connection> connection_;
+  WordReceiver words_;
   Duration next_pause_;
   std::atomic<int> pid_{0};
   int wake_fd_;

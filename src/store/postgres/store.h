@@ -115,7 +115,7 @@ class PostgresStore final : public PostgresLine {
   bool hears_hints() const override { return shared_->options.hints; }
   Hints wait_hints(Duration timeout) override;
   void interrupt_hints() override { listener_.interrupt(); }
-  void offer(const core::TaskClaim& claim) override { listener_.say(encode_offer(claim)); }
+  void offer(const core::TaskClaim& claim) override { listener_.offer(claim); }
 
  private:
   std::vector<std::unique_ptr<PostgresLine>> more_;  // lines beside the store itself; each connects when it has work

@@ -20,7 +20,8 @@ using batch::TablesError;
 
 namespace {
 constexpr int kCarefulBatches = 50;
-}
+constexpr std::size_t kHeldAtMost = 64;  // ids; of more, the server works on the first while the rest is encoded
+}  // namespace
 
 TablesError to_tables_error(const PgError& error, std::optional<std::size_t> commit_at) {
   using Kind = Applied::Kind;
@@ -46,13 +47,23 @@ TablesError to_tables_error(const PgError& error, std::optional<std::size_t> com
   return {Kind::halve, told};
 }
 
-std::size_t PostgresTables::queue(const Statement& statement, const Params& params) {
+std::size_t PostgresTables::queue(const Statement& statement, Params params) {
+  if (holding_) {
+    held_.emplace_back(&statement, std::move(params));
+    return 0;
+  }
   if (!std::exchange(begun_, true)) db_.queue(statements::begin);
   return db_.queue(statement, params);
 }
 
+void PostgresTables::send_held() {
+  holding_ = false;
+  for (auto& [statement, params] : std::exchange(held_, {})) queue(*statement, std::move(params));
+}
+
 bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
-  begun_ = wrote_ = marked_ = hoping_ = looked_ = trusting_ = guessed_wrong_ = false;
+  begun_ = wrote_ = marked_ = hoping_ = looked_ = trusting_ = holding_ = guessed_wrong_ = false;
+  held_.clear();
   commit_at_.reset();
   foreseen_.reset();
   hint_.clear();
@@ -162,11 +173,11 @@ std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
 
 }  // namespace
 
-// Every one is good, as far as anybody knows; write() has it checked. Empty: ask.
-std::vector<batch::Attempted::Asked> PostgresTables::trust(const std::vector<batch::Ask>& asks) {
+// Every one is good, as far as anybody knows; write() has it checked. None: ask.
+std::optional<std::vector<batch::Attempted::Asked>> PostgresTables::trust(const std::vector<batch::Ask>& asks) {
   trusting_ = !std::exchange(mistrust_, false) &&
               std::all_of(asks.begin(), asks.end(), [](const batch::Ask& ask) { return ask.session.has_value(); });
-  if (!trusting_) return {};
+  if (!trusting_) return std::nullopt;
   return std::vector(asks.size(), batch::Attempted::Asked::open);
 }
 
@@ -221,6 +232,7 @@ std::vector<core::ClaimedTask> PostgresTables::finish_take(const batch::Take& ta
 
 batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant now) {
   return guarded([&] {
+    send_held();
     foreseen_.reset();
     const bool blind = attempt.successes.empty() && attempt.takes.empty();
     const bool only_ids = blind && attempt.asks.empty();
@@ -238,15 +250,14 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
       const bool repeats = std::adjacent_find(sorted.begin(), sorted.end(),
                                               [](auto* a, auto* b) { return a->id == b->id; }) != sorted.end();
       hoping_ = careful_ == 0 && !repeats;
+      const auto asked = hoping_ && blind ? trust(attempt.asks) : std::nullopt;
+      holding_ = asked && !begun_ && sorted.size() <= kHeldAtMost;
       queue_identities(sorted, hoping_ ? statements::identity_insert : statements::identity_win);
-      identities_at = db_.queued() - 1;
-      if (hoping_ && blind) {
-        auto asked = trust(attempt.asks);
-        if (asked.size() == attempt.asks.size()) {  // nothing to wait for
-          wrote_ = true;
-          return batch::Attempted{std::vector<char>(sorted.size(), 1), {}, {}, {}, std::move(asked)};
-        }
+      if (asked) {  // nothing to wait for
+        wrote_ = true;
+        return batch::Attempted{std::vector<char>(sorted.size(), 1), {}, {}, {}, *asked};
       }
+      identities_at = db_.queued() - 1;
     }
     if (!attempt.successes.empty()) {
       const auto& all = attempt.successes;
@@ -315,7 +326,7 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
 
 void PostgresTables::commit(const BatchId& id, Instant now, bool mark) {
   guarded([&] {
-    if (!begun_ && !mark) return;
+    if (!begun_ && held_.empty() && !mark) return;
     if (!mark && !wrote_) {  // only locks to give back: nothing to sync, nobody waits
       db_.queue(statements::rollback);
       db_.send();
@@ -324,15 +335,23 @@ void PostgresTables::commit(const BatchId& id, Instant now, bool mark) {
     }
     if (mark && !marked_) queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
     for (const auto& [to, text] : hand_over_)
-      queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, to)));
-    commit_at_ = queue(statements::commit);
+      if (!words_.reaches(address_of(to)))
+        queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, to)));
+    const auto end = holding_ ? Connection::End::commits : Connection::End::says_nothing;
+    if (std::exchange(holding_, false)) {  // nothing was sent before
+      for (auto& [statement, params] : std::exchange(held_, {})) db_.queue(*statement, params);
+      commit_at_ = db_.queued();
+    } else {
+      commit_at_ = queue(statements::commit);
+    }
     SEMEL_FP("pg.commit.before");
-    if (hints_ && !hint_.empty()) db_.run_then(statements::notify, Params().bytes(hint_).bytes(channel_));
-    else db_.run();
+    if (hints_ && !hint_.empty()) db_.run_then(statements::notify, Params().bytes(hint_).bytes(channel_), end);
+    else db_.run(end);
     begun_ = false;
     commit_at_.reset();
     fronts_.entered(entered_);
     SEMEL_FP("pg.commit.after");
+    for (const auto& [to, text] : hand_over_) words_.say(address_of(to), text);
   });
 }
 

@@ -1,9 +1,10 @@
 // The batch mechanism on PostgreSQL: one transaction, few round trips, set-based statements over arrays.
 //
 // Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark +
-// commit]. An enqueue among new ids takes one, among others two, a duplicate two, a duplicate among duplicates one. The
-// writes and COMMIT travel together. That is safe because every guarded statement raises when a guard fails, and in a
-// pipeline nothing after a failed statement runs: COMMIT included. docs/adr/0006-guards-raise.md has the measurement.
+// commit]. An enqueue among new ids takes one, without begin and commit where there are few; among others it takes two,
+// a duplicate two, a duplicate among duplicates one. The writes and COMMIT travel together. That is safe because every
+// guarded statement raises when a guard fails, and in a pipeline nothing after a failed statement runs: COMMIT included.
+// docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
 
 #include <map>
@@ -15,6 +16,7 @@
 #include "store/batch/tables.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/fronts.h"
+#include "store/postgres/words.h"
 
 namespace semel::store::postgres {
 
@@ -45,7 +47,8 @@ class PostgresTables final : public batch::Tables {
 
  private:
   // BEGIN travels with the first statement: a batch that needs nothing from the store sends nothing.
-  std::size_t queue(const Statement& statement, const Params& params = {});
+  std::size_t queue(const Statement& statement, Params params = {});
+  void send_held();
   template <class Work>
   auto guarded(Work work) -> decltype(work());
 
@@ -65,7 +68,7 @@ class PostgresTables final : public batch::Tables {
   static void load_looked(const Rows& rows, core::RowCache& cache);
   bool load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const;
 
-  std::vector<batch::Attempted::Asked> trust(const std::vector<batch::Ask>& asks);
+  std::optional<std::vector<batch::Attempted::Asked>> trust(const std::vector<batch::Ask>& asks);
   static std::vector<batch::Attempted::Asked> read_asked(const std::vector<batch::Ask>& asks, const Rows& records,
                                                          const Rows& sessions);
   std::vector<core::ClaimedTask> finish_take(const batch::Take& take, const core::ReadyRow& from, const Rows& rows,
@@ -103,9 +106,15 @@ class PostgresTables final : public batch::Tables {
   // record and its session raise.
   bool trusting_ = false;
   bool mistrust_ = false;  // of the next batch: the last one was wrong
+  // A batch that asks nothing is held back until its end. Then it needs no BEGIN and no COMMIT, and where it is nothing
+  // but tasks claimed for one worker, as it mostly is while workers are idle, one statement writes it. Every statement
+  // costs the server and a lone caller's wait.
+  bool holding_ = false;
+  std::vector<std::pair<const Statement*, Params>> held_;
   bool guessed_wrong_ = false;
   std::string hint_;
   std::map<std::string, std::string> hand_over_;  // by whom it is for
+  WordSender words_;
   Fronts& fronts_;
   const std::string channel_;
   std::vector<core::ReadyRow> entered_;  // the first of each lane that this batch made ready

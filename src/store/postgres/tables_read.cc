@@ -267,6 +267,7 @@ bool PostgresTables::load_foreseen(const std::vector<core::IdentityKey>& wanted,
 
 void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Instant now) {
   guarded([&] {
+    send_held();
     Plan plan;
     std::optional<std::size_t> targets_at;
     const auto queue_one = [this](const Statement& statement, const Params& params) {

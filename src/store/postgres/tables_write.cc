@@ -348,13 +348,6 @@ void PostgresTables::write_sessions(const core::RowCache& cache, Instant now) {
     p.uuids(rows, FIELD(id)).texts(rows, FIELD(worker)).i64s(rows, FIELD(opened_at)).i64s(rows, FIELD(expires_at));
     queue(statements::session_put, p);
   }
-  if (trusting_) {
-    std::vector<SessionId> served;
-    for (const auto& one : cache.handed) served.push_back(cache.leases.find(one.claim)->session);
-    std::sort(served.begin(), served.end());
-    served.erase(std::unique(served.begin(), served.end()), served.end());
-    for (const SessionId& session : served) queue(statements::session_expect, Params().bytes(session).i64(now));
-  }
   erase(cache.leases, statements::lease_delete);
   for (const auto& one : changed(cache.leases, kept)) {
     const core::Lease& lease = *one.slot->row;
@@ -362,7 +355,10 @@ void PostgresTables::write_sessions(const core::RowCache& cache, Instant now) {
     p.bytes(lease.id).bytes(lease.session);
     p.uuids(lease.executions, [](const auto& e) { return e.execution; });
     p.i32s(lease.executions, [](const auto& e) { return e.version; });
-    queue(one.slot->change == Change::inserted ? statements::lease_insert : statements::lease_put, p);
+    const bool unseen = trusting_ && std::any_of(cache.handed.begin(), cache.handed.end(),
+                                                 [&](const auto& handed) { return handed.claim == lease.id; });
+    if (unseen) queue(statements::lease_insert_live, p.i64(now));
+    else queue(one.slot->change == Change::inserted ? statements::lease_insert : statements::lease_put, p);
   }
   erase(cache.groups, statements::group_delete);
   if (const auto rows = rows_of(changed(cache.groups, kept)); !rows.empty()) {
