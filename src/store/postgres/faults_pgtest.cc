@@ -90,7 +90,7 @@ TEST_P(UnknownCommit, IsLookedUpByTheMark) {
   ask.expect_sound();
 }
 
-// A small batch of new ids has no COMMIT: its end commits it. Answers to all its statements are not enough.
+// D4: a small batch of new ids has no COMMIT: its end commits it. Answers to all its statements are not enough.
 TEST_F(UnknownCommit, AnAnswerWithoutItsEndDoesNotTellThatAnythingIsDurable) {
   PgProxy proxy(socket_path());
   const auto store = open_postgres(through(proxy)).value();

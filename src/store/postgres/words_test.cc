@@ -52,6 +52,7 @@ TEST(Words, NobodyIsReachedWhereNobodyIs) {
   one.say("semel-of-another-machine", "lost");
 }
 
+// D22
 TEST(Words, OneWhoDiedIsNotReachedAfterTheFirstWordThatGotLost) {
   auto here = std::make_unique<WordReceiver>();
   const std::string address = here->address();
