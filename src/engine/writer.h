@@ -161,7 +161,7 @@ class Writer {
   WriterStats stats_;
 
   std::vector<std::unique_ptr<Line>> lines_;
-  std::unordered_multiset<std::size_t> strays_;  // under way on the first line, and not at home there
+  std::unordered_multiset<std::size_t> strays_;  // under way on the last line, and not at home there
   std::unique_ptr<Line> slow_;                   // null where the store has none
 };
 

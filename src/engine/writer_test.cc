@@ -296,7 +296,7 @@ TEST(Writer, LinesRunBesideEachOtherAndOneIdKeepsToOne) {
   }
 }
 
-TEST(Writer, WhatComesAloneTakesTheFirstLineAndItsIdKeepsToIt) {
+TEST(Writer, WhatComesAloneTakesTheLastLineAndItsIdKeepsToIt) {
   WriterWorld world({}, true);
   world.lane();
   for (int i = 0; i < 20; ++i) {
@@ -306,7 +306,7 @@ TEST(Writer, WhatComesAloneTakesTheFirstLineAndItsIdKeepsToIt) {
     std::vector<core::Answer> others;
     for (int n = 0; n < 10; ++n) world.submit(id + "-" + std::to_string(n), others);
     world.submit(id, answers);
-    world.node.writer.step(world.clock.now(), 0);
+    world.node.writer.step(world.clock.now(), 1);
     ASSERT_EQ(answers.size(), 2u) << id;
     EXPECT_TRUE(std::get<core::EnqueueAnswer>(answers[0]).created);
     EXPECT_FALSE(std::get<core::EnqueueAnswer>(answers[1]).created);

@@ -3,8 +3,8 @@
 // Round trips of a batch: [begin + blind attempt], [locking read] as often as core asks for more, [writes + mark +
 // commit]. An enqueue among new ids takes one, without begin and commit where there are few; among others it takes two,
 // a duplicate two, a duplicate among duplicates one. The writes and COMMIT travel together. That is safe because every
-// guarded statement raises when a guard fails, and in a pipeline nothing after a failed statement runs: COMMIT included.
-// docs/adr/0006-guards-raise.md has the measurement.
+// guarded statement raises when a guard fails, and in a pipeline nothing after a failed statement runs: COMMIT
+// included. docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
 
 #include <map>

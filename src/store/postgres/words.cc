@@ -68,6 +68,8 @@ void WordReceiver::add_descriptors(std::vector<int>& out) const {
 std::vector<std::string> WordReceiver::read() {
   while (door_.valid()) {
     Socket speaker(::accept4(door_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!speaker.valid() && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+      door_ = Socket();  // no descriptor left, say: who is not let in would wake us for ever. The server tells instead
     if (!speaker.valid()) break;
     if (same_user(speaker.fd()) && speakers_.size() < kMaxPeers) speakers_.push_back(std::move(speaker));
   }

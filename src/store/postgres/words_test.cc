@@ -1,6 +1,7 @@
 #include "store/postgres/words.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <memory>
 
@@ -43,6 +44,27 @@ TEST(Words, ThereIsADescriptorForTheDoorAndForEveryoneWhoSpoke) {
   }
   here.read();
   EXPECT_EQ(descriptors(), 1u) << "who went is forgotten";
+}
+
+// X12
+TEST(Words, WithoutDescriptorsTheDoorIsShutAndWhoSpokeIsStillHeard) {
+  WordReceiver here;
+  WordSender one, late;
+  ASSERT_TRUE(one.reaches(here.address()));
+  here.read();
+  ASSERT_TRUE(late.reaches(here.address()));
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  one.say(here.address(), "still heard");
+  EXPECT_EQ(here.read(), Words{"still heard"});
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  std::vector<int> descriptors;
+  here.add_descriptors(descriptors);
+  EXPECT_EQ(descriptors.size(), 1u) << "of the one who spoke; nobody knocks in vain for ever";
+  EXPECT_FALSE(WordSender().reaches(here.address()));
 }
 
 TEST(Words, NobodyIsReachedWhereNobodyIs) {
