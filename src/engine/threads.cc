@@ -67,6 +67,10 @@ class WorkerList {
     std::lock_guard lock(mutex_);
     std::erase_if(workers_, [worker](const Entry& entry) { return entry.worker == worker; });
   }
+  bool empty() {
+    std::lock_guard lock(mutex_);
+    return workers_.empty();
+  }
   template <class Step>
   Instant step_all(Instant now, Step step) {
     std::lock_guard lock(mutex_);
@@ -224,6 +228,7 @@ void Runtime::OwnTurn::take() {
   if (const std::unique_lock turn(runtime_.line_turns[*own], std::try_to_lock); turn && !runtime_.stopping.load())
     more = runtime_.writer.step(runtime_.now(), *own) != kEndOfTime;
   if (more) runtime_.writer_bells[*own]->ring();
+  if (!runtime_.stepped.empty()) runtime_.writer_bell().ring();  // what ended here may have freed a slot of a worker
 }
 
 Instant Runtime::Impl::step_line(std::size_t line, Instant at) {

@@ -456,8 +456,9 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
       continue;
     }
     runs_[run->task.execution.id] = run;
-    ++claims_[claim.id];
-    const bool full = handed && in_executor_ + buffer_.size() >= static_cast<std::size_t>(options_.slots);
+    ++claims_[claim.id].left;
+    const bool full =
+        handed && (alone_running_ || in_executor_ + buffer_.size() >= static_cast<std::size_t>(options_.slots));
     if (draining_ || full || handlers_.find(run->task.execution.name) == nullptr) {
       todo.release.push_back(std::move(run));
       continue;
@@ -484,7 +485,7 @@ void Worker::take_runs(const core::TaskClaim& claim, core::ClaimAnswer answer, T
       todo.give_back.push_back({task.execution.id, task.execution.version, Duration{0}, false});
       continue;
     }
-    ++claims_[claim.id];
+    ++claims_[claim.id].left;
     const LaneRef lane = engine_.directory().find(task.execution.lane);
     todo.own.push_back({store::ExecutionView{std::move(task.execution), std::move(task.payload),
                                              lane ? lane->tenant : "", lane ? lane->lane.queue : ""},

@@ -222,7 +222,11 @@ class Worker {
   std::size_t running_ = 0;
   std::size_t unconfirmed_ = 0;
   std::deque<std::pair<Instant, RunRef>> retry_ends_;
-  std::unordered_map<ClaimId, int> claims_;  // executions of a claim not yet confirmed
+  struct Held {
+    int left = 0;         // executions not yet confirmed
+    bool unsure = false;  // of one that went, nobody knows whether its attempt is over
+  };
+  std::unordered_map<ClaimId, Held> claims_;
   std::vector<ClaimId> forgettable_;
 
   int under_way_ = 0;  // operations whose answer has not come

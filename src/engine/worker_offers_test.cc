@@ -220,6 +220,39 @@ TEST_F(Offers, MoreThanTheWorkerHasRoomForGoesBackToTheOthers) {
   EXPECT_EQ(row(third).status, Status::queued);
 }
 
+// Of two that one claim brought, one is over without anybody knowing how: the other one is not brought again.
+TEST_F(Offers, AClaimIsKnownWhileAnythingOfItRuns) {
+  node.engine.directory().refresh().value();
+  elsewhere.ride = nullptr;
+  const auto first = enqueue(), second = enqueue();
+  worker->poll(clock.now());
+  settle();
+  ASSERT_EQ(executor.queue.size(), 2u);
+  auto runs = std::exchange(executor.queue, {});
+  for (auto& run : runs) {
+    ASSERT_TRUE(worker->begin(*run, clock.now()));
+    ++ran[run->task.execution.id];
+  }
+  runs[0]->request_stop(StopReason::lease_lost);
+  store.choose = [](const store::Batch& batch) {
+    const bool ends = std::ranges::any_of(
+        batch.operations, [](const auto* op) { return std::holds_alternative<core::TaskComplete>(*op); });
+    return ends ? testing::Fault::unavailable : testing::Fault::none;
+  };
+  worker->finish(runs[0], HandlerOutcome::success("1"));
+  settle();
+  store.choose = nullptr;
+  pass(40 * kSecond);
+  for (const auto& run : executor.queue) EXPECT_NE(run->task.execution.id, runs[1]->task.execution.id);
+  worker->finish(runs[1], HandlerOutcome::success("1"));
+  run_all();
+  pass(40 * kSecond);
+  run_all();
+  EXPECT_EQ(ran[runs[1]->task.execution.id], 1);
+  EXPECT_EQ(row(first).status, Status::succeeded);
+  EXPECT_EQ(row(second).status, Status::succeeded);
+}
+
 TEST_F(Offers, AWorkerThatStopsTakesItsOfferBack) {
   const auto offer = offers.back();
   worker->drain();

@@ -186,12 +186,16 @@ void Worker::forget(const Run& run, bool closed) {
   count_over(run.claim, closed);
 }
 
+// A claim stays known while anything of it is here: its record would bring that a second time.
 void Worker::count_over(ClaimId claim, bool closed) {
   const auto it = claims_.find(claim);
-  if (it == claims_.end() || (closed && --it->second > 0)) return;
+  if (it == claims_.end()) return;
+  it->second.unsure = it->second.unsure || !closed;
+  if (--it->second.left > 0) return;
+  const bool unsure = it->second.unsure;
   claims_.erase(it);
   const bool handed = handed_.erase(claim) > 0;
-  if (!closed) return;
+  if (unsure) return;
   if (handed) forget_later_.emplace_back(add_saturated(store_now(), kOfferOutlives), claim);
   else forgettable_.push_back(claim);
 }

@@ -71,7 +71,8 @@ std::vector<std::string> WordReceiver::read() {
     if (!speaker.valid() && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
       door_ = Socket();  // no descriptor left, say: who is not let in would wake us for ever. The server tells instead
     if (!speaker.valid()) break;
-    if (same_user(speaker.fd()) && speakers_.size() < kMaxPeers) speakers_.push_back(std::move(speaker));
+    if (same_user(speaker.fd())) speakers_.push_back(std::move(speaker));
+    if (speakers_.size() >= kMaxPeers) door_ = Socket();
   }
   std::vector<std::string> words;
   std::erase_if(speakers_, [&words](const Socket& speaker) {
