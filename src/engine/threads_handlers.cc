@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kShortHandlerMicros = 50;
 constexpr std::size_t kMaxChunk = 16;
+constexpr std::int64_t kLookoutMicros = 1000;
 
 }  // namespace
 
@@ -23,6 +25,9 @@ struct HandlerPool::Shared {
   std::deque<RunRef> queue;
   std::size_t idle = 0;
   std::size_t alive = 0;
+  bool expected = false;     // nobody looks out for it yet
+  std::size_t lookouts = 0;  // threads that look out: they need no waking
+  std::atomic<bool> arrived{false};
   bool stopping = false;
   std::condition_variable gone;
 
@@ -37,6 +42,16 @@ struct HandlerPool::Shared {
     return false;
   }
   void leave() { inside.fetch_sub(1); }
+
+  // Gives the processor away at every look: others may need it more.
+  void look_out(std::unique_lock<std::mutex>& lock) {
+    ++lookouts;
+    lock.unlock();
+    const std::int64_t until = base::steady_micros() + kLookoutMicros;
+    while (!arrived.load() && base::steady_micros() < until) std::this_thread::yield();
+    lock.lock();
+    --lookouts;
+  }
 };
 
 HandlerPool::HandlerPool(std::shared_ptr<const HandlerTable> handlers, base::Clock& clock, int threads)
@@ -54,13 +69,25 @@ void HandlerPool::run_for(Worker& worker) {
   for (int i = 0; i < thread_count_; ++i) threads_.emplace_back(thread_main, shared_);
 }
 
+void HandlerPool::expect() {
+  {
+    std::lock_guard lock(shared_->mutex);
+    if (shared_->idle == 0 || !shared_->queue.empty()) return;
+    shared_->expected = true;
+    shared_->arrived = false;
+  }
+  shared_->work.notify_one();
+}
+
 void HandlerPool::start(std::vector<RunRef> runs) {
   std::size_t sleepers = 0;
   const std::size_t count = runs.size();
   {
     std::lock_guard lock(shared_->mutex);
     std::move(runs.begin(), runs.end(), std::back_inserter(shared_->queue));
-    sleepers = std::min(shared_->idle, count);
+    sleepers = std::min(shared_->idle, count - std::min(count, shared_->lookouts));
+    shared_->expected = false;
+    shared_->arrived = true;
   }
   for (std::size_t i = 0; i < sleepers; ++i) shared_->work.notify_one();
 }
@@ -78,6 +105,7 @@ void HandlerPool::close() {
   {
     std::unique_lock lock(shared_->mutex);
     shared_->stopping = true;
+    shared_->arrived = true;
     shared_->work.notify_all();
     all_gone = shared_->gone.wait_for(lock, std::chrono::milliseconds(100), [this] { return shared_->alive == 0; });
   }
@@ -112,6 +140,7 @@ void HandlerPool::thread_main(std::shared_ptr<Shared> shared) {
         ++shared->idle;
         shared->work.wait(lock);
         --shared->idle;
+        if (shared->queue.empty() && std::exchange(shared->expected, false)) shared->look_out(lock);
       }
       if (shared->queue.empty()) break;
       const std::size_t share = shared->queue.size() / (2 * shared->thread_count);

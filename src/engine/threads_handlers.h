@@ -20,6 +20,8 @@ class HandlerPool final : public Executor {
 
   void run_for(Worker& worker);  // starts the threads
   void start(std::vector<RunRef> runs) override;
+  // Wakes a thread that sleeps; it looks out for the run while the sync lasts, and sleeps again when none comes.
+  void expect() override;
   std::vector<RunRef> take_unstarted() override;
 
   // No thread calls the worker after this returned. Threads whose handler does not end are left behind; they hold what

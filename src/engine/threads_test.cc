@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "store/memory/memory_store.h"
+#include "testing/fault_store.h"
 
 namespace semel::engine {
 namespace {
@@ -146,6 +147,47 @@ TEST(Runtime, HandlerThatNeverEndsIsToldAndThenLeftBehind) {
   }
   let_go.set_value();
   ended.get_future().wait();
+}
+
+TEST(Runtime, AHandlerThreadThatLooksOutForALoneTaskRunsItAndSleepsAgainWhenNoneComes) {
+  const auto memory = new_store();
+  auto owned = std::make_unique<testing::FaultStore>(*memory);
+  std::atomic<int> told{0};
+  std::atomic<std::int64_t> sync_micros{0};
+  owned->choose = [&](const store::Batch& batch) {
+    if (batch.syncing) {
+      ++told;
+      batch.syncing();
+      for (const auto end = base::steady_micros() + sync_micros; base::steady_micros() < end;)
+        std::this_thread::yield();
+    }
+    return testing::Fault::none;
+  };
+  Runtime runtime(std::move(owned), {});
+  std::atomic<int> ran{0};
+  WorkerOptions options;
+  options.slots = 2;
+  auto pool = runtime.start_worker(table_of([&](engine::Run&) {
+                                     ++ran;
+                                     return HandlerOutcome::success("1");
+                                   }),
+                                   options);
+  enqueue(runtime, task()).value();  // makes the lane known
+  const auto warmed = enqueue(runtime, task()).value().execution_id;
+  ASSERT_TRUE(result_of(runtime, warmed).ok());
+  // Shorter than it looks out for, about as long, longer: each task runs once, whoever is awake.
+  for (const int micros : {0, 100, 1000, 3000}) {
+    sync_micros = micros;
+    for (int i = 0; i < 20; ++i) {
+      const auto id = enqueue(runtime, task()).value().execution_id;
+      auto view = result_of(runtime, id);
+      ASSERT_TRUE(view.ok()) << view.error().message;
+      EXPECT_EQ(view->execution.status, Status::succeeded);
+    }
+  }
+  EXPECT_GT(told.load(), 0);
+  EXPECT_EQ(ran.load(), 82);
+  pool->stop();
 }
 
 TEST(Runtime, DeliverRunsTheHandlerOnTheCallersThread) {

@@ -366,17 +366,23 @@ std::vector<Rider> Worker::ride(const FreshLanes& lanes, Instant now) {
     if (auto claim = ride_runs(lanes.runs, now)) claims.push_back(*std::move(claim));
     under_way_ += static_cast<int>(claims.size());
   }
+  // Where this process alone has the store, a sync of its own is what a lone task still waits for.
+  const bool lone = lanes.runs.empty() && lanes.tasks.size() == 1 && lanes.tasks.begin()->second == 1;
+  std::function<void()> soon;
+  if (lone && !env_.store.hears_hints()) soon = [this] { executor_.expect(); };
   std::vector<Rider> riders;
   for (auto& claim : claims) {
     const auto shared = std::make_shared<const core::TaskClaim>(claim);
-    riders.push_back({std::move(claim), [this, shared, now](core::Answer answer) {
+    riders.push_back({std::move(claim),
+                      [this, shared, now](core::Answer answer) {
                         const auto* claimed_now = std::get_if<core::ClaimAnswer>(&answer);
                         const bool empty = claimed_now != nullptr && claimed_now->tasks.empty();
                         claimed(shared, now, std::move(answer));
                         std::lock_guard lock(mutex_);
                         if (empty && shared->pool == core::Pool::tasks) rides_to_skip_ = kRidesSkipped;
                         --under_way_;
-                      }});
+                      },
+                      soon});
   }
   return riders;
 }
@@ -471,6 +477,7 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
     mean_bytes_ += 0.05 * (static_cast<double>(run->task.payload.args.size() + 256) - mean_bytes_);
     buffer_.push_back(std::move(run));
   }
+  for (const auto& [lane, count] : per_lane) note_served(lane);
   for (const auto& want : claim.lanes)
     if (claim.pool != core::Pool::alone && per_lane[want.lane] < want.limit) lanes_.mark_empty(want.lane);
   for (const auto& [lane, at] : answer.retry_at) lanes_.hold(lane, at);

@@ -56,6 +56,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void start(std::vector<RunRef> runs) = 0;
+  // One run is likely to come within a moment. Only a hint.
+  virtual void expect() {}
   // Takes back what has not started.
   virtual std::vector<RunRef> take_unstarted() = 0;
 };
@@ -164,7 +166,9 @@ class Worker {
   std::optional<core::TaskClaim> ride_runs(const std::map<core::LaneId, std::int32_t>& lanes, Instant now);
   void mark_alone(core::LaneId lane);
   // worker_offers.cc. Mutex held:
+  bool may_offer(const LaneEntry& lane) const;
   void plan_offer(Instant now, Todo& todo);
+  void note_served(core::LaneId lane);
   void plan_forgets(Instant now, Todo& todo);
   void take_over(const store::HandOver& handed, Todo& todo);
   void note_offer(const core::TaskClaim& offer);

@@ -17,6 +17,10 @@ constexpr std::size_t kEnoughOffers = 4;  // of others at a time: every offer wa
 
 }  // namespace
 
+bool Worker::may_offer(const LaneEntry& lane) const {
+  return !lane.lane.config.paused && !lane.limited() && lanes_.serves(lane);
+}
+
 void Worker::plan_offer(Instant now, Todo& todo) {
   if (!env_.store.hears_hints() || now < offer_due_) return;
   if (!may_ask(asking_tasks_, now) || alone_running_ || handlers_.empty() || !alone_lanes_.empty()) return;
@@ -26,7 +30,7 @@ void Worker::plan_offer(Instant now, Todo& todo) {
   std::vector<core::TaskClaim::Want> lanes;
   offered_lanes_.clear();
   for (const LaneRef& lane : engine_.directory().all()) {
-    if (lane->lane.config.paused || lane->limited() || !lanes_.serves(*lane)) continue;
+    if (!may_offer(*lane)) continue;
     lanes.push_back({lane->lane.id, free, false});
     offered_lanes_.push_back(lane->lane.id);
   }
@@ -38,6 +42,12 @@ void Worker::plan_offer(Instant now, Todo& todo) {
   if (!offered_) offered_ = env_.next_id<ClaimId>();
   todo.offer = claim_of(*offered_, core::Takes::fresh);
   todo.offer->lanes = std::move(lanes);
+}
+
+// Work came from a lane that was not there when the last offer was made: the next offer does not wait for its time.
+void Worker::note_served(core::LaneId lane) {
+  if (std::binary_search(offered_lanes_.begin(), offered_lanes_.end(), lane)) return;
+  if (const LaneRef known = engine_.directory().find(lane); known && may_offer(*known)) offer_due_ = Instant{};
 }
 
 // Records go with a claim, if there is one. A worker that never asks, because all its work is claimed by those who

@@ -52,9 +52,10 @@ class Offers : public ::testing::Test {
   }
   void TearDown() override { node.published = nullptr; }
 
-  ExecutionId enqueue(std::string args = "1") {
+  ExecutionId enqueue(std::string args = "1", std::string queue = "default") {
     EnqueueRequest request;
     request.name = "work";
+    request.queue = std::move(queue);
     request.args = std::move(args);
     auto outcome = elsewhere.enqueue(request);
     EXPECT_TRUE(outcome.ok()) << outcome.error().message;
@@ -133,6 +134,22 @@ TEST_F(Offers, AnOfferIsRepeatedWhileTheWorkerIsIdleAndForgottenWhenItIsNot) {
   clock.advance(3 * kSecond);
   const auto id = enqueue();
   EXPECT_EQ(row(id).status, Status::queued) << "nobody repeated it: the worker may be gone";
+}
+
+TEST_F(Offers, ALaneThatIsNewIsOfferedOnceWorkCameFromIt) {
+  const auto before = offers.back();
+  const auto id = enqueue("1", "fresh");
+  EXPECT_EQ(row(id).status, Status::queued) << "nobody offered for a lane that was not there";
+  worker->poll(clock.now());
+  settle();
+  run_all();
+  EXPECT_EQ(row(id).status, Status::succeeded);
+  EXPECT_GT(offers.back().lanes.size(), before.lanes.size());
+  const auto next = enqueue("2", "fresh");
+  EXPECT_EQ(row(next).status, Status::claimed) << "without waiting for the time of the next offer";
+  const auto told = offers.size();
+  settle();
+  EXPECT_EQ(offers.size(), told) << "once is enough";
 }
 
 // D22

@@ -44,6 +44,7 @@ struct Writer::Line {
   Items current;              // the batch under way; kept until its outcome is known
   std::deque<Items> pending;  // halves of a batch that raised; before anything new
   store::Batch batch;
+  std::vector<std::function<void()>> soon;  // of the riders of this batch
   int tries = 0;
   bool unknown = false;  // an apply of this batch may have committed
   Instant unknown_since{};
@@ -199,6 +200,7 @@ bool Writer::take_batch(Line& line, Instant now) {
   line.tries = 0;
   line.unknown = false;
   line.batch.recheck = false;
+  line.batch.syncing = nullptr;
   if (!line.pending.empty()) {
     line.current = std::move(line.pending.front());
     line.pending.pop_front();
@@ -261,8 +263,10 @@ void Writer::add_riders(Line& line) {
   if (lanes.tasks.empty() && lanes.runs.empty()) return;
   std::vector<Rider> riders = hooks_.ride(lanes);
   if (riders.empty()) return;
+  line.soon.clear();
   std::lock_guard lock(mutex_);
   for (Rider& rider : riders) {
+    if (rider.soon) line.soon.push_back(std::move(rider.soon));
     auto item = take_spare();
     item->operation = std::move(rider.operation);
     item->done = std::move(rider.done);
@@ -272,6 +276,10 @@ void Writer::add_riders(Line& line) {
     line.current.push_back(std::move(item));
     ++in_flight_;
   }
+  if (line.soon.empty()) return;
+  line.batch.syncing = [&line] {
+    for (const auto& tell : line.soon) tell();
+  };
 }
 
 Instant Writer::run(Line& line, Instant now) {

@@ -61,6 +61,7 @@ struct WriterStats {
 struct Rider {
   core::Operation operation;
   std::function<void(core::Answer)> done;
+  std::function<void()> soon;  // may be empty; called when the sync is all that is left to do, by stores that tell
 };
 
 // How many due executions a batch is about to enqueue, by lane.

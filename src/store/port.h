@@ -52,6 +52,8 @@ struct Batch {
   Instant now{};
   bool recheck = false;  // an earlier apply of this very batch had an unknown outcome
   std::vector<core::Operation*> operations;
+  // Called, where the commit is this thread's own work, when the sync is all that is left to do.
+  std::function<void()> syncing;
   // Filled by apply when it answers committed; one per operation, in order.
   std::vector<core::Answer> answers;
   std::vector<core::LedgerNote> notes;  // suppressed duplicates, to be counted behind the answers

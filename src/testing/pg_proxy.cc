@@ -90,12 +90,12 @@ void PgProxy::accept_loop() {
   }
 }
 
-// The writer binds its prepared statement `commit`, or ends a batch that has none with the mark: unnamed portal, then
-// the name.
+// The writer binds its prepared statement `commit`, or inserts ids in a batch that has none: unnamed portal, then the
+// name.
 PgProxy::Fault PgProxy::take_fault(const std::string& sent) {
   const Fault armed = fault_.load();
-  const auto binds = [&](std::string_view name) { return sent.find('\0' + std::string(name) + '\0') != sent.npos; };
-  const bool commits = binds("commit") || binds("batch_mark_insert");
+  const auto binds = [&](std::string_view name) { return sent.find('\0' + std::string(name)) != sent.npos; };
+  const bool commits = binds("commit") || (binds("identity_insert") && !binds("begin"));
   if (armed == Fault::none || (armed != Fault::stall && !commits)) return Fault::none;
   fault_ = Fault::none;
   struck_ = true;

@@ -140,6 +140,19 @@ class Params {
     }
     return *this;
   }
+  // As a Record calls them, for what writes its fields to either.
+  template <class T>
+  Params& uuid(const T& value) {
+    return bytes(value);
+  }
+  template <class T>
+  Params& text(const T& value) {
+    return bytes(value);
+  }
+  template <class T>
+  Params& bytea(const T& value) {
+    return bytes(value);
+  }
   Params& null();
 
   // Arrays: one element per row; `get` picks the field (a value, or an optional for NULL).

@@ -69,6 +69,7 @@ bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
   hint_.clear();
   hand_over_.clear();
   entered_.clear();
+  recheck_ = recheck;
   if (!recheck) return false;
   try {
     const std::size_t at = queue(statements::batch_mark_win, Params().bytes(id).i64(now));
@@ -107,11 +108,17 @@ void PostgresTables::give_up_look(bool again) {
 }
 
 void PostgresTables::queue_identities(const std::vector<const core::Identity*>& sorted, const Statement& statement) {
-  queue(statement,
-        Params().records(db_.number_of_type(RowType::new_identity), sorted, [](Record& r, const core::Identity* i) {
-          r.i32(i->id.tenant).i16(i->id.space).text(i->id.key).uuid(i->target).i16(i->target_kind).flag(i->tombstone);
-          r.bytea(i->fingerprint).i64(i->expires_at).i32(i->revision);
-        }));
+  const auto put = [](auto& to, const core::Identity* i) {
+    to.i32(i->id.tenant).i16(i->id.space).text(i->id.key).uuid(i->target).i16(i->target_kind).flag(i->tombstone);
+    to.bytea(i->fingerprint).i64(i->expires_at).i32(i->revision);
+  };
+  Params p;
+  if (sorted.size() == 1 && &statement == &statements::identity_insert) {
+    put(p, sorted.front());
+    queue(statements::identity_insert_one, std::move(p));
+  } else {
+    queue(statement, std::move(p.records(db_.number_of_type(RowType::new_identity), sorted, put)));
+  }
 }
 
 namespace {
@@ -249,7 +256,7 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
         return batch::Attempted{std::vector<char>(sorted.size(), 0), {}, {}, {}, {}};
       const bool repeats = std::adjacent_find(sorted.begin(), sorted.end(),
                                               [](auto* a, auto* b) { return a->id == b->id; }) != sorted.end();
-      hoping_ = careful_ == 0 && !repeats;
+      hoping_ = careful_ == 0 && !repeats && !recheck_;
       const auto asked = hoping_ && blind ? trust(attempt.asks) : std::nullopt;
       holding_ = asked && !begun_ && sorted.size() <= kHeldAtMost;
       queue_identities(sorted, hoping_ ? statements::identity_insert : statements::identity_win);
@@ -324,16 +331,19 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
   });
 }
 
-void PostgresTables::commit(const BatchId& id, Instant now, bool mark) {
+void PostgresTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
   guarded([&] {
-    if (!begun_ && held_.empty() && !mark) return;
-    if (!mark && !wrote_) {  // only locks to give back: nothing to sync, nobody waits
+    const bool changed = mark != batch::Mark::nothing;
+    if (!begun_ && held_.empty() && !changed) return;
+    if (!changed && !wrote_) {  // only locks to give back: nothing to sync, nobody waits
       db_.queue(statements::rollback);
       db_.send();
       begun_ = false;
       return;
     }
-    if (mark && !marked_) queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
+    // New ids that raise when they are there are marks themselves: whichever run comes second meets those of the first.
+    if (changed && !marked_ && !(mark == batch::Mark::ids && holding_))
+      queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
     for (const auto& [to, text] : hand_over_)
       if (!words_.reaches(address_of(to)))
         queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, to)));

@@ -42,7 +42,7 @@ class PostgresTables final : public batch::Tables {
   batch::Attempted attempt(const batch::Attempt& attempt, Instant now) override;
   void read(const core::Needs& needs, core::RowCache& cache, Instant now) override;
   void write(const core::RowCache& cache, Instant now) override;
-  void commit(const BatchId& id, Instant now, bool mark) override;
+  void commit(const BatchId& id, Instant now, batch::Mark mark) override;
   void rollback() noexcept override;
 
  private:
@@ -90,6 +90,7 @@ class PostgresTables final : public batch::Tables {
   bool begun_ = false;                    // a transaction is open, or BEGIN is queued
   bool wrote_ = false;                    // something in it must not be rolled back lightly
   bool marked_ = false;                   // the mark is there already (recheck)
+  bool recheck_ = false;                  // an earlier run may have committed: its ids are not taken for new
   std::optional<std::size_t> commit_at_;  // COMMIT is queued or sent
   bool hints_ = false;
   // Most ids of the last batch were taken. Then those of this one are only looked at first, without a transaction: a

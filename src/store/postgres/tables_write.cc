@@ -85,13 +85,16 @@ struct Fresh {
   const core::Payload* payload;
 };
 
+// To a Record, or as Params of their own.
+constexpr auto put_fresh = [](auto& to, const Fresh& one) {
+  const Execution& e = *one.execution;
+  to.uuid(e.id).i32(e.tenant).i32(e.lane).i16(e.kind).text(e.name).text(e.identity).i32(e.priority);
+  to.i32(e.max_attempts).bytea(e.fingerprint).i64(e.created_at).i64(e.scheduled_at).i32(e.flags);
+  to.i16(one.payload->encoding).bytea(one.payload->policy).bytea(one.payload->args);
+};
+
 Params insert_params(const std::vector<Fresh>& fresh, std::uint32_t type) {
-  return std::move(Params().records(type, fresh, [](Record& r, const Fresh& one) {
-    const Execution& e = *one.execution;
-    r.uuid(e.id).i32(e.tenant).i32(e.lane).i16(e.kind).text(e.name).text(e.identity).i32(e.priority);
-    r.i32(e.max_attempts).bytea(e.fingerprint).i64(e.created_at).i64(e.scheduled_at).i32(e.flags);
-    r.i16(one.payload->encoding).bytea(one.payload->policy).bytea(one.payload->args);
-  }));
+  return std::move(Params().records(type, fresh, put_fresh));
 }
 
 // A row with fields that few have: an array per column.
@@ -207,8 +210,12 @@ void PostgresTables::write_executions(const core::RowCache& cache) {
     queue(statements::execution_insert, insert_params(lean, db_.number_of_type(RowType::new_execution)));
   for (const auto& [holder, rows] : claimed) {
     const auto& [session, worker, started_at, lease_expires_at] = holder;
-    Params p = insert_params(rows, db_.number_of_type(RowType::new_execution));
-    queue(statements::execution_insert_claimed, p.i64(started_at).i64(lease_expires_at).bytes(session).bytes(worker));
+    Params p;
+    const bool lone = rows.size() == 1;
+    if (lone) put_fresh(p, rows.front());
+    else p = insert_params(rows, db_.number_of_type(RowType::new_execution));
+    queue(lone ? statements::execution_insert_claimed_one : statements::execution_insert_claimed,
+          std::move(p.i64(started_at).i64(lease_expires_at).bytes(session).bytes(worker)));
   }
   if (!full.empty()) queue(statements::execution_insert_full, insert_full_params(full));
   if (!updates.empty()) queue(statements::execution_update, update_params(updates));

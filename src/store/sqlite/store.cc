@@ -59,7 +59,9 @@ Applied SqliteStore::apply(Batch& batch) {
 
 Applied SqliteStore::run(Batch& batch) {
   tables_->forget_full();
+  tables_->before_sync(&batch.syncing);
   Applied applied = batch::run_batch(*tables_, batch);
+  tables_->before_sync(nullptr);
   if (applied.kind == Applied::Kind::fatal) return stop(std::move(applied.error));
   if (applied.kind == Applied::Kind::committed) {
     tidy_up(false);

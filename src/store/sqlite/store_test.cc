@@ -149,6 +149,27 @@ TEST(SqliteStore, BatchesThatChangeNothingDoNotTouchTheFile) {
   EXPECT_EQ(std::filesystem::file_size(options.path + "-wal"), size);
 }
 
+TEST(SqliteStore, TellsWhenTheSyncIsAllThatIsLeft) {
+  Harness h(testing::temp_sqlite_options());
+  core::Operation task = h.task("order-1");
+  Batch batch;
+  batch.id = h.next_id<BatchId>();
+  batch.now = h.now();
+  batch.operations = {&task};
+  int told = 0;
+  batch.syncing = [&] {
+    ++told;
+    EXPECT_FALSE(h.store().execution_find(core::kDefaultTenant, core::Space::task, "order-1").value());
+  };
+  ASSERT_EQ(h.store().apply(batch).kind, Applied::Kind::committed);
+  EXPECT_EQ(told, 1);
+  core::Operation again = h.task("order-1");
+  batch.id = h.next_id<BatchId>();
+  batch.operations = {&again};
+  ASSERT_EQ(h.store().apply(batch).kind, Applied::Kind::committed);
+  EXPECT_EQ(told, 1) << "nothing to sync";
+}
+
 TEST(SqliteStore, TheLedgerCountsAllAndRemembersTheNewestTwenty) {
   Harness h(testing::temp_sqlite_options());
   const ExecutionId winner = h.enqueue("order-1");

@@ -8,7 +8,7 @@ namespace semel::store::sqlite {
 bool SqliteTables::begin(const BatchId& id, Instant, bool recheck) {
   return guarded([&] {
     SEMEL_FP("sqlite.begin");
-    db_.execute("BEGIN IMMEDIATE");
+    db_.prepared("batch_begin").run();
     if (!recheck) return false;
     Statement& find = db_.prepared("batch_mark_get").bind(id);
     const bool found = find.step();
@@ -100,12 +100,13 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
   return taken;
 }
 
-void SqliteTables::commit(const BatchId& id, Instant now, bool mark) {
+void SqliteTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
   guarded([&] {
-    if (mark && marks_) db_.prepared("batch_mark_insert").bind(id, now).run();
+    if (mark != batch::Mark::nothing && marks_) db_.prepared("batch_mark_insert").bind(id, now).run();
     SEMEL_FP("sqlite.commit.before");
+    if (mark != batch::Mark::nothing && before_sync_ != nullptr && *before_sync_) (*before_sync_)();
     // Without changed pages this writes nothing and syncs nothing.
-    db_.execute("COMMIT");
+    db_.prepared("batch_commit").run();
     SEMEL_FP("sqlite.commit.after");
   });
 }

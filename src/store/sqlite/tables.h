@@ -4,6 +4,7 @@
 // so that inserts append and page accesses stay close to each other.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "store/batch/tables.h"
@@ -21,8 +22,10 @@ class SqliteTables final : public batch::Tables {
   batch::Attempted attempt(const batch::Attempt& attempt, Instant now) override;
   void read(const core::Needs& needs, core::RowCache& cache, Instant now) override;
   void write(const core::RowCache& cache, Instant now) override;
-  void commit(const BatchId& id, Instant now, bool mark) override;
+  void commit(const BatchId& id, Instant now, batch::Mark mark) override;
   void rollback() noexcept override;
+  // Called before a commit that syncs; null: nobody.
+  void before_sync(const std::function<void()>* call) { before_sync_ = call; }
   void* native_connection() override { return db_.raw(); }
 
   // The last failure was a full disk.
@@ -66,6 +69,7 @@ class SqliteTables final : public batch::Tables {
   void expect_one(int changed, const char* what);
 
   Connection& db_;
+  const std::function<void()>* before_sync_ = nullptr;
   const std::string path_;
   const bool marks_;
   bool met_full_ = false;

@@ -17,6 +17,11 @@ SELECT rule, count FROM ledger WHERE tenant = ?1 AND space = ?2 AND key = ?3 ORD
 -- :name ledger_notes
 SELECT rule, at, winner FROM ledger_note WHERE tenant = ?1 AND space = ?2 AND key = ?3 ORDER BY number DESC
 
+-- Prepared like the rest: reading these two words anew costs a lone caller more than an insert does.
+-- :name batch_begin
+BEGIN IMMEDIATE
+-- :name batch_commit
+COMMIT
 -- :name batch_mark_get
 SELECT 1 FROM batch_mark WHERE id = ?1
 -- :name batch_mark_insert
