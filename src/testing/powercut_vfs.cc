@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <utility>
 
 namespace semel::testing {
 namespace {
@@ -20,6 +21,7 @@ struct Handle {
   sqlite3_file base;
   PowerCutDisk* disk;
   std::shared_ptr<PowerCutDisk::File>* file;  // null: a temporary file, which no cut concerns
+  bool syncs_folder;                          // SQLite syncs the folder with the first sync of such a handle
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 Handle* handle(sqlite3_file* file) { return reinterpret_cast<Handle*>(file); }
@@ -77,7 +79,7 @@ int sync_file(sqlite3_file* file, int flags) {
     const Verdict verdict = h->disk->judge(DiskCall::sync, **h->file, code);
     if (verdict == Verdict::dead) return SQLITE_IOERR_FSYNC;
     if (verdict == Verdict::refuse) return code;
-    if (h->disk->honours_sync(**h->file)) h->disk->on_sync(**h->file);
+    if (h->disk->honours_sync(**h->file)) h->disk->on_sync(**h->file, std::exchange(h->syncs_folder, false));
     if (verdict == Verdict::go_then_dead) return SQLITE_IOERR_FSYNC;
   }
   return real_methods(file)->xSync(h->real(), flags);
@@ -121,6 +123,8 @@ int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags,
   if (path != nullptr && (flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL)) != 0) {
     std::lock_guard lock(disk->mutex());
     h->file = new std::shared_ptr(disk->file(path, true));
+    h->syncs_folder =
+        (flags & SQLITE_OPEN_CREATE) != 0 && (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL)) != 0;
   }
   return SQLITE_OK;
 }
@@ -259,7 +263,7 @@ bool PowerCutDisk::honours_sync(const File& file) const {
   return !lying_ || in_checkpoint_ || !file.path.ends_with("-wal");
 }
 
-void PowerCutDisk::on_sync(File& file) {
+void PowerCutDisk::on_sync(File& file, bool with_folder) {
   for (const Change& change : file.uncertain) {
     if (change.truncation) {
       file.synced.resize(static_cast<std::size_t>(change.offset));
@@ -268,8 +272,8 @@ void PowerCutDisk::on_sync(File& file) {
     }
   }
   file.uncertain.clear();
-  // SQLite's first sync of a new journal or WAL also syncs the folder: every name in it is settled then.
-  if (!file.certain && kind_of(file.path) != "db") {
+  // Every name in the folder is settled then, of new files and of removed ones.
+  if (with_folder) {
     std::erase_if(files_, [](const auto& entry) { return entry.second->removed; });
     for (auto& [path, other] : files_) other->certain = true;
   }

@@ -84,7 +84,7 @@ class PowerCutDisk {
   enum class Verdict : std::uint8_t { go, go_then_dead, dead, refuse };
   Verdict judge(DiskCall call, const File& file, int& code);
   std::shared_ptr<File> file(const std::string& path, bool create);
-  void on_sync(File& file);
+  void on_sync(File& file, bool with_folder);
   void on_remove(const std::string& path, bool certain);
   bool honours_sync(const File& file) const;
   sqlite3_vfs* real() { return real_; }
