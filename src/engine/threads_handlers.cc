@@ -81,15 +81,19 @@ void HandlerPool::expect() {
 
 void HandlerPool::start(std::vector<RunRef> runs) {
   std::size_t sleepers = 0;
+  bool looked_for = false;
   const std::size_t count = runs.size();
   {
     std::lock_guard lock(shared_->mutex);
     std::move(runs.begin(), runs.end(), std::back_inserter(shared_->queue));
     sleepers = std::min(shared_->idle, count - std::min(count, shared_->lookouts));
+    looked_for = shared_->lookouts > 0;
     shared_->expected = false;
     shared_->arrived = true;
   }
   for (std::size_t i = 0; i < sleepers; ++i) shared_->work.notify_one();
+  // Whoever looks out mostly waits for this very processor: it was woken from here.
+  if (looked_for) std::this_thread::yield();
 }
 
 std::vector<RunRef> HandlerPool::take_unstarted() {
