@@ -34,8 +34,8 @@ say() { printf '== %s\n' "$*" >&2; }
 
 drain() { "$semel" bench drain --store "$1" --count "$2" --json | sed -E 's/.*"rate":([0-9.]+).*/\1/'; }
 latency() { "$semel" bench latency --store "$1" --count 1000 --json | sed -E 's/.*"p99_ms":([0-9.]+).*/\1/'; }
-# The largest of three: the machine's pauses are not the store's.
-best() { for _ in 1 2 3; do drain "$@"; done | sort -g | tail -1; }
+# The middle one of three.
+middle() { for _ in 1 2 3; do "$@"; done | sort -g | sed -n 2p; }
 
 # Ids in time order, an hour old, each with its identity: what a week of work leaves.
 load_postgres() {
@@ -90,19 +90,19 @@ for store in sqlite postgres; do
     url=$pg
   fi
   say "$store: empty"
-  empty=$(best "$url" 50000)
+  empty=$(middle drain "$url" 50000)
   say "$store: loading $finished finished rows"
   if [[ $store == sqlite ]]; then load_sqlite "$work/growth.db"; else load_postgres; fi
   say "$store: grown"
-  grown=$(best "$url" 50000)
+  grown=$(middle drain "$url" 50000)
   say "$store: $queued queued"
   many=$(drain "$url" "$queued")
   say "$store: cleanup"
-  quiet=$(for _ in 1 2 3; do latency "$url"; done | sort -g | sed -n 2p)
+  quiet=$(middle latency "$url")
   "$semel" queue set history --retention 1s --store "$url" >/dev/null
   before=$(rows "$store")
   start=$(date +%s%N)
-  cleaning=$(for _ in 1 2 3; do latency "$url"; done | sort -g | sed -n 2p)
+  cleaning=$(middle latency "$url")
   took=$(($(date +%s%N) - start))
   removed=$(((before - $(rows "$store")) * 1000000000 / took))
   echo "{\"store\":\"$store\",\"finished\":$finished,\"queued\":$queued,\"empty_rate\":$empty,\"grown_rate\":$grown,\"queued_rate\":$many,\"latency_p99_ms\":$quiet,\"latency_p99_ms_in_cleanup\":$cleaning,\"removed_per_second\":$removed}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Ours and the peers, alternately, on this machine, in this run: three rounds, medians, ratios against the bars.
+# Ours and the peers, alternately, on this machine, in this run: three rounds, medians, ratios against the bars; then
+# bench/growth.sh.
 #
-#   bench/run.sh [--rounds N] [--peers DIR] [--no-peers] [--count-divisor N] [--write FILE]
+#   bench/run.sh [--rounds N] [--peers DIR] [--no-peers] [--no-growth] [--count-divisor N] [--write FILE]
 #
 # Needs build/release/semel (or SEMEL) and the PostgreSQL of SEMEL_TEST_PG; `./dev bench` provides both. The peers' harness is
 # copied into a scratch folder and installed there with npm. Nothing is written into the tree unless --write says so.
@@ -12,6 +13,7 @@ semel=${SEMEL:-$PWD/build/release/semel}
 rounds=3
 peers=../shared/bench/peers
 with_peers=1
+with_growth=1
 divisor=1
 write=""
 while (($# > 0)); do
@@ -19,9 +21,10 @@ while (($# > 0)); do
     --rounds) rounds=$2; shift ;;
     --peers) peers=$2; shift ;;
     --no-peers) with_peers=0 ;;
+    --no-growth) with_growth=0 ;;
     --count-divisor) divisor=$2; shift ;;
     --write) write=$2; shift ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -119,6 +122,11 @@ for ((round = 1; round <= rounds; ++round)); do
   if ((with_peers)); then peer "$round" bullmq s7; fi
   ours "$round" limits 100000
 done
+
+if ((with_growth)); then
+  stop_peers
+  bench/growth.sh --finished $((10000000 / divisor)) --queued $((1000000 / divisor)) | sed 's/^{/{"who":"growth",/' >>"$results"
+fi
 
 if [[ -n "$write" ]]; then
   python3 bench/summarize.py "$results" | tee "$write.new"

@@ -95,6 +95,25 @@ def other_table(rows):
             print(f"| {what} | {store} | {show(ours(rows, scenario, store, field, max))} | {bar} |")
 
 
+def growth_table(rows):
+    grown = [row for row in rows if row["who"] == "growth"]
+    if not grown:
+        return
+    print("\n| growth | store | before | after | factor | bar | |")
+    print("|---|---|---|---|---|---|---|")
+    for row in grown:
+        finished, queued = f"{row['finished']:,}", f"{row['queued']:,}"
+        for what, before, after, higher, bar in (
+                (f"drain, tasks/s: new store, beside {finished} finished", "empty_rate", "grown_rate", True, 1.3),
+                (f"drain, tasks/s: 50,000 queued, {queued} queued", "grown_rate", "queued_rate", True, 1.3),
+                ("enqueue to handler, p99 ms: quiet, in cleanup", "latency_p99_ms", "latency_p99_ms_in_cleanup", False, 2.0)):
+            factor = row[before] / row[after] if higher else row[after] / row[before]
+            met = "met" if factor <= bar else "MISSED"
+            digits = 0 if higher else 2
+            print(f"| {what} | {row['store']} | {row[before]:,.{digits}f} | {row[after]:,.{digits}f} | {factor:.2f} | {bar} | {met} |")
+        print(f"| finished rows removed per second | {row['store']} | | {row['removed_per_second']:,} | | - | |")
+
+
 def insert(path, tables):
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -113,6 +132,7 @@ def main():
     bar_table(rows)
     probe_table(rows)
     other_table(rows)
+    growth_table(rows)
     for row in failed:
         print(f"\nfailed: {json.dumps(row)}")
 
