@@ -24,11 +24,12 @@ Instant Clockwork::step(Instant now) {
   run_sessions(now);
   run_inbox(now);
   run_keys(now);
+  run_alarms(now);
   if (sane) run_cleanup(now);
   std::lock_guard lock(mutex_);
   if (stopping_) return kEndOfTime;
   Instant next = kEndOfTime;
-  for (const Loop* loop : {&sessions_, &keys_, &inbox_, &directory_})
+  for (const Loop* loop : {&sessions_, &keys_, &inbox_, &directory_, &alarms_})
     if (!loop->busy) next = std::min(next, loop->due);
   if (!timers_.busy) next = std::min({next, std::max(timers_.due, next_timer_), timer_read_due_});
   if (!cleanup_.busy && !clock_stepped_) next = std::min(next, cleanup_.due);
@@ -213,6 +214,22 @@ void Clockwork::run_inbox(Instant now) {
       over(fed && count == 500 ? Duration{0} : options_.inbox_interval);
       rouse();
     });
+}
+
+// Told again as long as it lasts. Not at the start: whoever opens a store for one call has no use for it.
+void Clockwork::run_alarms(Instant now) {
+  if (!may_run(alarms_, now)) return;
+  const bool first = alarms_.due == Instant{};
+  const auto told = first ? Result<std::vector<std::string>>(std::vector<std::string>{}) : engine_.env().store.alarms();
+  if (!told) failed(told.error());
+  else
+    for (const std::string& alarm : *told)
+      engine_.env().log.write(base::LogLevel::warn, "the store is hindered", {{"by", alarm}});
+  std::lock_guard lock(mutex_);
+  alarms_.busy = false;
+  --under_way_;
+  alarms_.due = add_saturated(now, options_.alarm_interval);
+  if (told) stats_.alarms += told->size();
 }
 
 // ---- cleanup --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Housekeeping that time drives: due timers, expired sessions, retention, expired keys, promotion after a limit
-// changed, the inbox, the lane directory. Any number of nodes may run it on one store; there is no leader.
+// changed, the inbox, the lane directory, a look at what hinders the store. Any number of nodes may run it on one store; there is no leader.
 //
 // One thread steps; `note_wakes` and `stats` are thread-safe. Every effect goes through the writer.
 #pragma once
@@ -20,6 +20,7 @@ struct ClockworkOptions {
   Duration directory_interval{1'000'000};
   Duration inbox_interval{100'000};
   Duration keys_interval{60'000'000};
+  Duration alarm_interval{60'000'000};
   Duration cleanup_interval{3'600'000'000};
   // A page of cleanup is as long as this takes, so that no claim waits for it noticeably, then the writer is left alone
   // for `cleanup_rest` times as long.
@@ -37,6 +38,7 @@ struct ClockworkStats {
   std::uint64_t promoted = 0;
   std::uint64_t inbox_fed = 0;
   std::uint64_t clock_steps = 0;  // an alarm: the store's clock jumped, cleanup is paused
+  std::uint64_t alarms = 0;       // told: somebody makes the store slow or large
   std::uint64_t errors = 0;
 };
 
@@ -72,6 +74,7 @@ class Clockwork {
   void run_keys(Instant now);
   void run_directory(Instant now);
   void run_inbox(Instant now);
+  void run_alarms(Instant now);
   void run_cleanup(Instant now);
   void run_promotion(Instant now);
   bool may_run(Loop& loop, Instant now);
@@ -83,7 +86,7 @@ class Clockwork {
   Engine& engine_;
   ClockworkOptions options_;
   mutable std::mutex mutex_;  // guards everything below
-  Loop timers_, sessions_, keys_, inbox_, cleanup_, directory_, promotion_;
+  Loop timers_, sessions_, keys_, inbox_, cleanup_, directory_, promotion_, alarms_;
   Instant next_timer_ = kEndOfTime;  // earliest timer known: a hint
   Instant timer_read_due_{};
   ExecutionId cleanup_after_;

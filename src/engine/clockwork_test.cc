@@ -186,6 +186,21 @@ TEST(Clockwork, JumpOfTheStoresClockStopsCleanup) {
   EXPECT_EQ(world.node.clockwork.stats().clock_steps, 1u);
 }
 
+// C19: said again every minute, until it is over.
+TEST(Clockwork, WhatHindersTheStoreIsAnAlarm) {
+  ClockWorld world;
+  world.store.hindered_by = {"a transaction has been open for 301 s", "semel.ready holds 9000000 dead rows"};
+  world.pass(Duration{50'000'000});
+  EXPECT_EQ(world.node.clockwork.stats().alarms, 0u);
+  world.pass(Duration{60'000'000});
+  EXPECT_EQ(world.node.clockwork.stats().alarms, 2u);
+  world.pass(Duration{60'000'000});
+  EXPECT_EQ(world.node.clockwork.stats().alarms, 4u);
+  world.store.hindered_by.clear();
+  world.pass(Duration{120'000'000});
+  EXPECT_EQ(world.node.clockwork.stats().alarms, 4u);
+}
+
 TEST(Clockwork, RaisedKeyLimitPromotesWhatWasBlocked) {
   ClockWorld world;
   const auto set = [&](int limit) {

@@ -189,6 +189,8 @@ class Store {
   virtual void interrupt_hints() {}
 
   // ---- maintenance ----
+  // What others do to this store that makes it slow or large, a sentence each with what to do about it.
+  virtual Result<std::vector<std::string>> alarms() { return std::vector<std::string>{}; }
   // Checks every invariant between the tables; each string names one broken row. Empty: sound.
   virtual Result<std::vector<std::string>> verify() = 0;
   // Every table as sorted text lines, `table|column=value|...`; equal stores print equal text. For tests and debugging.

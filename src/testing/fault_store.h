@@ -83,6 +83,8 @@ class FaultStore final : public store::Store {
   Result<std::vector<core::InboxRow>> inbox_list(std::int32_t limit) override;
   bool hears_hints() const override { return on_offer != nullptr; }
   void offer(const core::TaskClaim& claim) override { on_offer(claim); }
+  std::vector<std::string> hindered_by;  // what alarms() answers
+  Result<std::vector<std::string>> alarms() override { return hindered_by; }
   Result<std::vector<std::string>> verify() override { return inner_.verify(); }
   Result<std::string> snapshot() override { return inner_.snapshot(); }
 

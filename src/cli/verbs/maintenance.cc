@@ -78,6 +78,13 @@ void check_clock(Checks& checks, store::Store& store) {
   else checks.ok("clock", text);
 }
 
+void check_others(Checks& checks, store::Store& store) {
+  const auto alarms = store.alarms();
+  if (!alarms) return checks.fail("others", alarms.error());
+  for (const std::string& alarm : *alarms) checks.warn("others", alarm);
+  if (alarms->empty()) checks.ok("others", "nobody holds the store back");
+}
+
 void check_store(Checks& checks, Session& session) {
   auto opened = session.reader();
   if (!opened) {
@@ -93,6 +100,7 @@ void check_store(Checks& checks, Session& session) {
   checks.ok("store", without_password(session.settings().store) + " answers, schema fits, " +
                          std::to_string(tenants->size()) + " tenant(s)");
   check_clock(checks, store);
+  check_others(checks, store);
   auto lanes = store.lane_list();
   if (!lanes) {
     checks.fail("queues", lanes.error());

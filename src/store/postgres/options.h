@@ -23,6 +23,7 @@ struct PgOptions {
   Duration call_timeout = std::chrono::seconds(10);  // of one round trip; then the connection is given up
   Duration connect_timeout = std::chrono::seconds(5);
   Duration reconnect_pause = std::chrono::milliseconds(50);  // doubles with every failure up to two seconds
+  Duration long_transaction = std::chrono::minutes(5);       // of somebody else: an alarm
   bool hints = true;                       // send and hear NOTIFY; off: other processes find work by polling
   base::LogSink* log = &base::null_log();  // must outlive the store, as must:
   base::Clock* clock = nullptr;            // none: the database's clock

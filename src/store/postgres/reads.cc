@@ -191,6 +191,13 @@ Result<std::optional<Instant>> PostgresReads::next_timer() {
                                        first_row([](const Rows& rows, int r) { return rows.instant(r, 0); }));
 }
 
+Result<std::vector<std::string>> PostgresReads::alarms() {
+  constexpr std::int64_t kManyDeadRows = 5'000'000;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(shared_->options.long_transaction);
+  return query<std::vector<std::string>>(statements::alarms, Params().i64(seconds.count()).i64(kManyDeadRows),
+                                         all_rows([](const Rows& rows, int r) { return rows.text(r, 0); }));
+}
+
 Result<std::vector<core::InboxRow>> PostgresReads::inbox_list(std::int32_t limit) {
   return query<std::vector<core::InboxRow>>(statements::inbox_list, Params().i32(limit), all_rows(read_inbox));
 }

@@ -28,7 +28,8 @@ namespace semel::store::postgres {
 
 // Of the readers.
 #define SEMEL_PG_READER_STATEMENTS(X)                                                                   \
-  X(attention_get) X(execution_find) X(execution_get) X(execution_list) X(execution_list_attention)     \
+  X(alarms) X(attention_get) X(execution_find) X(execution_get) X(execution_list)                       \
+  X(execution_list_attention)                                                                           \
   X(executions_get) X(history_get) X(inbox_list) X(key_get) X(key_list) X(lane_list) X(lane_stats)      \
   X(ledger_get) X(ledger_notes_get) X(mail_list) X(next_timer) X(ready_lanes) X(run_get) X(session_get) \
   X(session_leases) X(tenant_find) X(tenant_list) X(whereabouts)

@@ -64,6 +64,7 @@ class PostgresReads : public Store {
   Result<std::vector<ReadyLane>> ready_lanes() override;
   Result<std::optional<Instant>> next_timer() override;
   Result<std::vector<core::InboxRow>> inbox_list(std::int32_t limit) override;
+  Result<std::vector<std::string>> alarms() override;
   Result<std::vector<std::string>> verify() override;
   Result<std::string> snapshot() override;
 

@@ -1,6 +1,7 @@
 // The store on a real server: one path end to end, time, hints, the inbox.
 #include <gtest/gtest.h>
 
+#include "store/postgres/postgres_store.h"
 #include "store/postgres/statements.h"
 #include "store/postgres/test_kit.h"
 #include "store/snapshot_text.h"
@@ -275,6 +276,25 @@ TEST_F(PostgresStoreTest, TheChannelOfHintsIsASecretOfTheStore) {
   const TempPostgres other;
   const auto second = other.open();
   EXPECT_NE(other.query("select 'semel_' || channel::text from semel.meta").text(0, 0), name());
+}
+
+// C19
+TEST_F(PostgresStoreTest, AStrangersLongTransactionIsAnAlarm) {
+  PgOptions options = database_.options();
+  options.long_transaction = Duration{0};
+  const auto watching = open_postgres(options).value();
+  const auto stranger = database_.connect();
+  const auto alarms = [&] { return watching->alarms().value(); };
+  EXPECT_TRUE(alarms().empty());
+  stranger->queue_text("begin isolation level repeatable read");
+  stranger->queue_text("select pg_backend_pid()::text from semel.meta");
+  const std::string pid = stranger->run()[1].text(0, 0);
+  ASSERT_EQ(alarms().size(), 1u);
+  EXPECT_NE(alarms()[0].find("pid " + pid), std::string::npos) << alarms()[0];
+  EXPECT_TRUE(store_->alarms().value().empty()) << "it has not lasted five minutes";
+  stranger->queue_text("rollback");
+  stranger->run();
+  EXPECT_TRUE(alarms().empty());
 }
 
 TEST_F(PostgresStoreTest, AnInterruptedWaitForHintsReturns) {
