@@ -1,5 +1,6 @@
 // Housekeeping that time drives: due timers, expired sessions, retention, expired keys, promotion after a limit
-// changed, the inbox, the lane directory, a look at what hinders the store. Any number of nodes may run it on one store; there is no leader.
+// changed, the inbox, the lane directory, a look at what hinders the store. Any number of nodes may run it on one
+// store; there is no leader.
 //
 // One thread steps; `note_wakes` and `stats` are thread-safe. Every effect goes through the writer.
 #pragma once

@@ -10,6 +10,7 @@ namespace semel::engine {
 namespace {
 
 constexpr std::int64_t kShortHandlerMicros = 50;
+constexpr std::int64_t kQuickHandlerMicros = 200;  // an enqueuer may wait for one
 constexpr std::size_t kMaxChunk = 16;
 constexpr std::int64_t kLookoutMicros = 1000;
 
@@ -19,6 +20,9 @@ struct HandlerPool::Shared {
   std::shared_ptr<const HandlerTable> handlers;
   base::Clock* clock = nullptr;
   std::size_t thread_count = 1;
+  // How long a handler takes, smoothed. Threads may overwrite each other's: it is an estimate.
+  std::atomic<std::int64_t> mean_micros{kQuickHandlerMicros};
+  bool take_less_than(std::int64_t micros) const { return mean_micros.load(std::memory_order_relaxed) < micros; }
 
   std::mutex mutex;
   std::condition_variable work;
@@ -92,8 +96,8 @@ void HandlerPool::start(std::vector<RunRef> runs) {
     shared_->arrived = true;
   }
   for (std::size_t i = 0; i < sleepers; ++i) shared_->work.notify_one();
-  // Whoever looks out mostly waits for this very processor: it was woken from here.
-  if (looked_for) std::this_thread::yield();
+  // Whoever looks out mostly waits for this very processor: it was woken from here. A long handler would keep it.
+  if (looked_for && shared_->take_less_than(kQuickHandlerMicros)) std::this_thread::yield();
 }
 
 std::vector<RunRef> HandlerPool::take_unstarted() {
@@ -135,7 +139,6 @@ void HandlerPool::run_one(Shared& shared, RunRef run) {
 
 // Short handlers are taken several at a time: the queue's lock would cost more than they do.
 void HandlerPool::thread_main(std::shared_ptr<Shared> shared) {
-  std::int64_t mean_micros = kShortHandlerMicros;
   std::vector<RunRef> mine;
   while (true) {
     {
@@ -148,7 +151,8 @@ void HandlerPool::thread_main(std::shared_ptr<Shared> shared) {
       }
       if (shared->queue.empty()) break;
       const std::size_t share = shared->queue.size() / (2 * shared->thread_count);
-      const std::size_t count = mean_micros < kShortHandlerMicros ? std::clamp<std::size_t>(share, 1, kMaxChunk) : 1;
+      const std::size_t count =
+          shared->take_less_than(kShortHandlerMicros) ? std::clamp<std::size_t>(share, 1, kMaxChunk) : 1;
       for (std::size_t i = 0; i < count; ++i) {
         mine.push_back(std::move(shared->queue.front()));
         shared->queue.pop_front();
@@ -158,7 +162,8 @@ void HandlerPool::thread_main(std::shared_ptr<Shared> shared) {
     const auto count = static_cast<std::int64_t>(mine.size());
     for (auto& run : mine) run_one(*shared, std::move(run));
     mine.clear();
-    mean_micros = (mean_micros * 7 + (base::steady_micros() - from) / count) / 8;
+    const std::int64_t mean = shared->mean_micros.load(std::memory_order_relaxed);
+    shared->mean_micros.store((mean * 7 + (base::steady_micros() - from) / count) / 8, std::memory_order_relaxed);
   }
   std::lock_guard lock(shared->mutex);
   --shared->alive;

@@ -123,8 +123,7 @@ int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags,
   if (path != nullptr && (flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL)) != 0) {
     std::lock_guard lock(disk->mutex());
     h->file = new std::shared_ptr(disk->file(path, true));
-    h->syncs_folder =
-        (flags & SQLITE_OPEN_CREATE) != 0 && (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL)) != 0;
+    h->syncs_folder = (flags & SQLITE_OPEN_CREATE) != 0 && (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL)) != 0;
   }
   return SQLITE_OK;
 }
