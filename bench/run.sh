@@ -125,7 +125,8 @@ done
 
 if ((with_growth)); then
   stop_peers
-  bench/growth.sh --finished $((10000000 / divisor)) --queued $((1000000 / divisor)) | sed 's/^{/{"who":"growth",/' >>"$results"
+  bench/growth.sh --finished $((10000000 / divisor)) --queued $((1000000 / divisor)) | sed 's/^{/{"who":"growth",/' >>"$results" ||
+    echo '{"who":"growth","failed":true}' >>"$results"
 fi
 
 if [[ -n "$write" ]]; then

@@ -96,7 +96,7 @@ def other_table(rows):
 
 
 def growth_table(rows):
-    grown = [row for row in rows if row["who"] == "growth"]
+    grown = [row for row in rows if row["who"] == "growth" and not row.get("failed")]
     if not grown:
         return
     print("\n| growth | store | before | after | factor | bar | |")
