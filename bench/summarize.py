@@ -89,7 +89,8 @@ def other_table(rows):
             ("B5 steps per commit", "workflow", "steps_per_commit", "-"), ("B5 p99 ms", "workflow", "p99_ms", "-"),
             ("B5x steps per commit", "workflow --execute", "steps_per_commit", "-"), ("B6 worker idle MiB", "drain", "idle_resident_mib", "15"),
             ("B6 worker after B2 MiB", "drain", "resident_mib", "80"), ("B7 lost", "drain --kill", "lost", "0"),
-            ("B7 executed twice", "drain --kill", "executed_twice", "handlers in flight"),
+            ("B7 handlers in flight at most", "drain --kill", "slots", "-"),
+            ("B7 executed twice", "drain --kill", "executed_twice", "in flight"),
             ("B7 seconds from kill to done", "drain --kill", "recover_seconds", "3 after the 2 s lease")):
         for store in ("postgres", "sqlite"):
             print(f"| {what} | {store} | {show(ours(rows, scenario, store, field, max))} | {bar} |")

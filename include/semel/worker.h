@@ -49,7 +49,9 @@ class WorkerOptions {
   SEMEL_OPTION(WorkerOptions, std::string, name)                  // told in `worker`; default "worker"
   SEMEL_OPTION(WorkerOptions, std::vector<std::string>, queues)   // default: all
   SEMEL_OPTION(WorkerOptions, std::vector<std::string>, tenants)  // default: the engine's
-  SEMEL_OPTION(WorkerOptions, int, concurrency)                   // handlers at once, and bodies of ctx.run; default 8
+  // Tasks begun whose outcome is not durable yet, and bodies of ctx.run, at most; default 8. After a crash no more than
+  // these run again. Many cost threads only while handlers wait: a worker of short handlers is fastest with some 200.
+  SEMEL_OPTION(WorkerOptions, int, concurrency)
   // Workflows kept in memory while they wait; beyond it the longest waiting ones are rebuilt from their history when
   // something happens. Default 10,000.
   SEMEL_OPTION(WorkerOptions, int, max_hot_workflows)

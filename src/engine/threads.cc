@@ -404,7 +404,7 @@ struct WorkerPool::Impl {
        std::shared_ptr<const WorkflowTable> workflows, const KeeperOptions& run_options)
       : runtime(owner),
         handlers(std::move(table)),
-        pool(handlers, owner.store->clock(), options.threads > 0 ? options.threads : options.slots),
+        pool(handlers, owner.store->clock(), options.slots),
         run_pool(workflows ? std::make_shared<RunPool>(options.slots) : nullptr),
         keeper(workflows ? std::make_shared<RunKeeper>(owner.engine, workflows, run_pool, run_options) : nullptr),
         worker(owner.engine, *handlers, pool, options, keeper.get()) {}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -11,15 +12,35 @@ namespace {
 
 constexpr std::int64_t kShortHandlerMicros = 50;
 constexpr std::int64_t kQuickHandlerMicros = 200;  // an enqueuer may wait for one
-constexpr std::size_t kMaxChunk = 16;
+constexpr std::size_t kMaxLot = 16;
 constexpr std::int64_t kLookoutMicros = 1000;
+constexpr std::size_t kFirstThreads = 8;
+constexpr Duration kStandstill{1'000};
+
+const std::size_t kProcessors = std::max<std::size_t>(1, std::thread::hardware_concurrency());
 
 }  // namespace
+
+// What one thread took out of the queue. It begins them one by one; what it has not begun may be taken back from it.
+struct HandlerPool::Lot {
+  std::vector<RunRef> runs;          // filled and taken back under the mutex
+  std::atomic<std::size_t> next{0};  // whoever moves it owns what it passed
+  std::size_t seen = 0;              // by the last look
+  RunRef begin_next() {
+    const std::size_t i = next.fetch_add(1);
+    return i < runs.size() ? std::move(runs[i]) : nullptr;
+  }
+  std::size_t left() const { return runs.size() - std::min(runs.size(), next.load()); }
+  void give_back(std::deque<RunRef>& queue) {
+    const std::size_t from = std::min(runs.size(), next.exchange(runs.size()));
+    queue.insert(queue.begin(), std::make_move_iterator(runs.begin() + static_cast<std::ptrdiff_t>(from)),
+                 std::make_move_iterator(runs.end()));
+  }
+};
 
 struct HandlerPool::Shared {
   std::shared_ptr<const HandlerTable> handlers;
   base::Clock* clock = nullptr;
-  std::size_t thread_count = 1;
   // How long a handler takes, smoothed. Threads may overwrite each other's: it is an estimate.
   std::atomic<std::int64_t> mean_micros{kQuickHandlerMicros};
   bool take_less_than(std::int64_t micros) const { return mean_micros.load(std::memory_order_relaxed) < micros; }
@@ -27,6 +48,8 @@ struct HandlerPool::Shared {
   std::mutex mutex;
   std::condition_variable work;
   std::deque<RunRef> queue;
+  std::vector<std::shared_ptr<Lot>> lots;
+  std::uint64_t taken = 0;  // out of the queue, ever
   std::size_t idle = 0;
   std::size_t alive = 0;
   bool expected = false;     // nobody looks out for it yet
@@ -58,19 +81,25 @@ struct HandlerPool::Shared {
   }
 };
 
-HandlerPool::HandlerPool(std::shared_ptr<const HandlerTable> handlers, base::Clock& clock, int threads)
-    : shared_(std::make_shared<Shared>()), thread_count_(std::max(1, threads)) {
+HandlerPool::HandlerPool(std::shared_ptr<const HandlerTable> handlers, base::Clock& clock, int slots)
+    : shared_(std::make_shared<Shared>()), most_threads_(static_cast<std::size_t>(std::max(1, slots))) {
   shared_->handlers = std::move(handlers);
   shared_->clock = &clock;
-  shared_->thread_count = static_cast<std::size_t>(thread_count_);
 }
 
 HandlerPool::~HandlerPool() { close(); }
 
 void HandlerPool::run_for(Worker& worker) {
   shared_->worker = &worker;
-  shared_->alive = static_cast<std::size_t>(thread_count_);
-  for (int i = 0; i < thread_count_; ++i) threads_.emplace_back(thread_main, shared_);
+  const std::lock_guard lock(shared_->mutex);
+  for (std::size_t i = 0; i < std::min(kFirstThreads, most_threads_); ++i) add_thread();
+}
+
+void HandlerPool::add_thread() {
+  auto lot = std::make_shared<Lot>();
+  threads_.emplace_back(thread_main, shared_, lot);
+  shared_->lots.push_back(std::move(lot));
+  ++shared_->alive;
 }
 
 void HandlerPool::expect() {
@@ -91,6 +120,7 @@ void HandlerPool::start(std::vector<RunRef> runs) {
     std::lock_guard lock(shared_->mutex);
     std::move(runs.begin(), runs.end(), std::back_inserter(shared_->queue));
     sleepers = std::min(shared_->idle, count - std::min(count, shared_->lookouts));
+    if (shared_->take_less_than(kShortHandlerMicros)) sleepers = std::min(sleepers, kProcessors);
     looked_for = shared_->lookouts > 0;
     shared_->expected = false;
     shared_->arrived = true;
@@ -100,8 +130,33 @@ void HandlerPool::start(std::vector<RunRef> runs) {
   if (looked_for && shared_->take_less_than(kQuickHandlerMicros)) std::this_thread::yield();
 }
 
+Instant HandlerPool::step(Instant now) {
+  if (watching_ && now < look_at_) return look_at_;
+  const std::lock_guard lock(shared_->mutex);
+  bool waiting = !shared_->queue.empty();
+  for (const auto& lot : shared_->lots) waiting = waiting || lot->left() > 0;
+  if (!std::exchange(watching_, waiting)) seen_taken_ = shared_->taken + 1;  // not watched so far
+  if (!waiting || shared_->stopping) return kEndOfTime;
+  for (const auto& lot : shared_->lots) {
+    if (lot->left() > 0 && lot->seen == lot->next.load()) lot->give_back(shared_->queue);
+    lot->seen = lot->next.load();
+  }
+  if (std::exchange(seen_taken_, shared_->taken) == shared_->taken) {
+    const std::size_t threadless = shared_->queue.size() - std::min(shared_->queue.size(), shared_->idle);
+    const std::size_t more = std::min(threadless, most_threads_ - shared_->alive);
+    try {
+      for (std::size_t i = 0; i < more; ++i) add_thread();
+    } catch (
+        const std::system_error&) {  // no more to be had: those that are there go on, and the next look tries again
+    }
+    shared_->work.notify_all();
+  }
+  return look_at_ = add_saturated(now, kStandstill);
+}
+
 std::vector<RunRef> HandlerPool::take_unstarted() {
   std::lock_guard lock(shared_->mutex);
+  for (const auto& lot : shared_->lots) lot->give_back(shared_->queue);
   std::vector<RunRef> back(std::make_move_iterator(shared_->queue.begin()),
                            std::make_move_iterator(shared_->queue.end()));
   shared_->queue.clear();
@@ -138,8 +193,7 @@ void HandlerPool::run_one(Shared& shared, RunRef run) {
 }
 
 // Short handlers are taken several at a time: the queue's lock would cost more than they do.
-void HandlerPool::thread_main(std::shared_ptr<Shared> shared) {
-  std::vector<RunRef> mine;
+void HandlerPool::thread_main(std::shared_ptr<Shared> shared, std::shared_ptr<Lot> lot) {
   while (true) {
     {
       std::unique_lock lock(shared->mutex);
@@ -150,18 +204,22 @@ void HandlerPool::thread_main(std::shared_ptr<Shared> shared) {
         if (shared->queue.empty() && std::exchange(shared->expected, false)) shared->look_out(lock);
       }
       if (shared->queue.empty()) break;
-      const std::size_t share = shared->queue.size() / (2 * shared->thread_count);
+      const std::size_t share = shared->queue.size() / (2 * kProcessors);
       const std::size_t count =
-          shared->take_less_than(kShortHandlerMicros) ? std::clamp<std::size_t>(share, 1, kMaxChunk) : 1;
-      for (std::size_t i = 0; i < count; ++i) {
-        mine.push_back(std::move(shared->queue.front()));
-        shared->queue.pop_front();
-      }
+          shared->take_less_than(kShortHandlerMicros) ? std::clamp<std::size_t>(share, 1, kMaxLot) : 1;
+      const auto end = shared->queue.begin() + static_cast<std::ptrdiff_t>(count);
+      lot->runs.assign(std::make_move_iterator(shared->queue.begin()), std::make_move_iterator(end));
+      shared->queue.erase(shared->queue.begin(), end);
+      shared->taken += count;
+      lot->next = 0;
     }
     const std::int64_t from = base::steady_micros();
-    const auto count = static_cast<std::int64_t>(mine.size());
-    for (auto& run : mine) run_one(*shared, std::move(run));
-    mine.clear();
+    std::int64_t count = 0;
+    while (RunRef run = lot->begin_next()) {
+      run_one(*shared, std::move(run));
+      ++count;
+    }
+    if (count == 0) continue;
     const std::int64_t mean = shared->mean_micros.load(std::memory_order_relaxed);
     shared->mean_micros.store((mean * 7 + (base::steady_micros() - from) / count) / 8, std::memory_order_relaxed);
   }

@@ -13,9 +13,11 @@
 
 namespace semel::engine {
 
+// Begins with a few threads and adds some only where handlers wait, up to one per slot of the worker: many slots cost
+// nothing while handlers are short.
 class HandlerPool final : public Executor {
  public:
-  HandlerPool(std::shared_ptr<const HandlerTable> handlers, base::Clock& clock, int threads);
+  HandlerPool(std::shared_ptr<const HandlerTable> handlers, base::Clock& clock, int slots);
   ~HandlerPool() override;
 
   void run_for(Worker& worker);  // starts the threads
@@ -23,6 +25,8 @@ class HandlerPool final : public Executor {
   // Wakes a thread that sleeps; it looks out for the run while the sync lasts, and sleeps again when none comes.
   void expect() override;
   std::vector<RunRef> take_unstarted() override;
+  // Where nothing moved for a millisecond, whatever waits gets a thread of its own.
+  Instant step(Instant now) override;
 
   // No thread calls the worker after this returned. Threads whose handler does not end are left behind; they hold what
   // they still need and end with their handler.
@@ -30,12 +34,18 @@ class HandlerPool final : public Executor {
 
  private:
   struct Shared;
-  static void thread_main(std::shared_ptr<Shared> shared);
+  struct Lot;
+  static void thread_main(std::shared_ptr<Shared> shared, std::shared_ptr<Lot> lot);
   static void run_one(Shared& shared, RunRef run);
+  void add_thread();  // mutex held; throws where the system has no more
 
-  std::shared_ptr<Shared> shared_;
-  int thread_count_;
-  std::vector<std::thread> threads_;
+  const std::shared_ptr<Shared> shared_;
+  const std::size_t most_threads_;
+  std::vector<std::thread> threads_;  // guarded by the mutex until it stops
+  // Of `step`, which one thread calls:
+  bool watching_ = false;
+  Instant look_at_{};
+  std::uint64_t seen_taken_ = 0;
 };
 
 }  // namespace semel::engine

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace semel::engine {
@@ -14,13 +15,13 @@ struct RunPool::Shared {
   std::mutex mutex;
   std::condition_variable work, gone;
   std::deque<Job> turns, bodies;
-  int most_bodies = 1;
-  int in_bodies = 0;
+  std::size_t most_bodies = 1;
+  std::size_t in_bodies = 0;
   std::size_t idle = 0;
   std::size_t alive = 0;
   bool stopping = false;
 
-  bool may_start_body() const { return in_bodies < most_bodies; }
+  bool may_start_body() const { return in_bodies < std::min(most_bodies, alive - 1); }
   bool has_work() const { return !turns.empty() || (!bodies.empty() && may_start_body()); }
   void run_body(Job& job) {
     job();
@@ -32,13 +33,19 @@ struct RunPool::Shared {
 };
 
 namespace {
+constexpr std::size_t kFirstBodies = 8;
 thread_local void* pool_of_this_thread = nullptr;
-}
+}  // namespace
 
 RunPool::RunPool(int bodies) : shared_(std::make_shared<Shared>()) {
-  shared_->most_bodies = std::max(1, bodies);
-  shared_->alive = static_cast<std::size_t>(shared_->most_bodies) + 1;
-  for (std::size_t i = 0; i < shared_->alive; ++i) threads_.emplace_back(thread_main, shared_);
+  shared_->most_bodies = static_cast<std::size_t>(std::max(1, bodies));
+  const std::lock_guard lock(shared_->mutex);
+  for (std::size_t i = 0; i < std::min(shared_->most_bodies, kFirstBodies) + 1; ++i) add_thread();
+}
+
+void RunPool::add_thread() {
+  threads_.emplace_back(thread_main, shared_);
+  ++shared_->alive;
 }
 
 RunPool::~RunPool() { close(); }
@@ -57,6 +64,10 @@ void RunPool::call(Job job) {
     if (pool_of_this_thread != shared_.get() || !shared_->may_start_body()) {
       shared_->bodies.push_back(std::move(job));
       if (shared_->idle > 0) shared_->work.notify_one();
+      try {
+        if (!shared_->may_start_body() && shared_->in_bodies < shared_->most_bodies) add_thread();
+      } catch (const std::system_error&) {  // no more to be had: it waits until a body ended
+      }
       return;
     }
     ++shared_->in_bodies;

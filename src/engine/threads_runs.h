@@ -10,8 +10,9 @@
 
 namespace semel::engine {
 
-// One more thread than bodies that may wait at a time: one is always there for workflow code, which must not wait. A
-// body that a job asks for is carried out on the job's own thread while that leaves one free.
+// One more thread than bodies that are under way: one is always there for workflow code, which must not wait. A body
+// that a job asks for is carried out on the job's own thread while that leaves one free. Begins with a few threads; a
+// body that finds none gets a new one.
 class RunPool final : public RunExecutor {
  public:
   explicit RunPool(int bodies);
@@ -25,6 +26,7 @@ class RunPool final : public RunExecutor {
  private:
   struct Shared;
   static void thread_main(std::shared_ptr<Shared> shared);
+  void add_thread();  // mutex held; throws where the system has no more
   const std::shared_ptr<Shared> shared_;
   std::vector<std::thread> threads_;
 };

@@ -100,6 +100,60 @@ TEST(Runtime, ManyTasksThroughManyHandlersEachOnce) {
   EXPECT_TRUE(runtime.store().verify()->empty());
 }
 
+void enqueue_many(Runtime& runtime, int count) {
+  runtime
+      .wait<std::vector<Result<EnqueueOutcome>>>([&](auto done) {
+        runtime.engine().enqueue_batch(std::vector<EnqueueRequest>(static_cast<std::size_t>(count), task()), done);
+      })
+      .value();
+}
+
+TEST(Runtime, HandlersThatWaitRunInAllSlotsAtOnce) {
+  constexpr int kSlots = 40;
+  Runtime runtime(new_store(), {});
+  std::atomic<int> inside{0};
+  std::promise<void> all_inside;
+  auto all = all_inside.get_future().share();
+  WorkerOptions options;
+  options.slots = kSlots;
+  auto pool = runtime.start_worker(table_of([&, all](engine::Run&) {
+                                     if (inside.fetch_add(1) + 1 == kSlots) all_inside.set_value();
+                                     all.wait();
+                                     return HandlerOutcome::success();
+                                   }),
+                                   options);
+  enqueue_many(runtime, kSlots);
+  EXPECT_EQ(all.wait_for(std::chrono::seconds(30)), std::future_status::ready) << inside.load() << " at once";
+  if (inside.load() < kSlots) all_inside.set_value();
+  pool->stop();
+}
+
+// Short handlers are taken several at a time; the ones behind a handler that waits are given to others.
+TEST(Runtime, AHandlerThatWaitsHoldsUpNobodyElse) {
+  Runtime runtime(new_store(), {});
+  std::atomic<int> ran{0};
+  std::promise<void> others_ran;
+  auto ready = others_ran.get_future().share();
+  constexpr int kWarm = 2000, kTasks = 200;
+  WorkerOptions options;
+  options.slots = kTasks;
+  auto pool = runtime.start_worker(table_of([&, ready](engine::Run&) {
+                                     const int number = ran.fetch_add(1) + 1;
+                                     if (number == kWarm + 1) ready.wait();
+                                     if (number == kWarm + kTasks) others_ran.set_value();
+                                     return HandlerOutcome::success();
+                                   }),
+                                   options);
+  enqueue_many(runtime, 1000);
+  enqueue_many(runtime, 1000);
+  while (pool->stats().succeeded < kWarm) std::this_thread::yield();
+  enqueue_many(runtime, kTasks);
+  EXPECT_EQ(ready.wait_for(std::chrono::seconds(30)), std::future_status::ready) << ran.load() - kWarm << " began";
+  if (ran.load() < kWarm + kTasks) others_ran.set_value();
+  pool->stop();
+  EXPECT_EQ(ran.load(), kWarm + kTasks);
+}
+
 // D24
 TEST(Runtime, StopLetsHandlersEndAndGivesTheRestBack) {
   Runtime runtime(new_store(), {});

@@ -86,6 +86,7 @@ Instant Worker::step(Instant now) {
     next = next_step(now);
   }
   carry_out(std::move(todo));
+  next = std::min(next, executor_.step(now));
   return owner_ != nullptr ? std::min(next, owner_->step(now)) : next;
 }
 
@@ -256,7 +257,7 @@ int Worker::wanted() const {
     ahead = slots * (kWorkAheadMicros + claim_micros_) / std::max(mean_micros_, 1.0);
     ahead = std::min({ahead, static_cast<double>(options_.max_prefetch), kMaxAheadBytes / std::max(mean_bytes_, 1.0)});
   }
-  const int free = std::max(0, slots - static_cast<int>(in_executor_));
+  const int free = std::max(0, slots - static_cast<int>(in_executor_ + unconfirmed_));
   const int target = free + static_cast<int>(ahead);
   const int missing = target - static_cast<int>(buffer_.size());
   return missing * 2 >= target ? std::max(0, missing) : 0;

@@ -27,9 +27,7 @@ struct WorkerOptions {
   std::string name = "worker";
   std::vector<std::string> tenants;  // empty: all
   std::vector<std::string> queues;   // empty: all
-  int slots = 8;                     // handlers at once
-  int threads = 0;                   // of the handlers; 0: one per slot
-  int max_unconfirmed = 256;         // handlers that ended, outcome not durable yet
+  int slots = 8;                     // tasks begun whose outcome is not durable yet
   int max_prefetch = 400;            // claimed before a slot is free; adapts to how long handlers take
   Duration lease{30'000'000};
   Duration poll_interval{250'000};  // jittered; how late a lost wake-up is noticed
@@ -60,6 +58,8 @@ class Executor {
   virtual void expect() {}
   // Takes back what has not started.
   virtual std::vector<RunRef> take_unstarted() = 0;
+  // Looks after runs that wait for a handler which does not end. Returns when it wants to be called again.
+  virtual Instant step(Instant) { return kEndOfTime; }
 };
 
 // A run that this worker's session owns now.

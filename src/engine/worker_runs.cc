@@ -40,11 +40,10 @@ core::Operation failure_of(const core::Execution& row, const HandlerOutcome& out
 
 }  // namespace
 
-// No more tasks are started than could run twice after a crash: slots plus outcomes that are not durable yet.
+// What was begun and is not durable runs again after a crash: never more than the slots.
 void Worker::plan_dispatch(Todo& todo) {
   if (draining_) return;
-  const std::size_t limit = static_cast<std::size_t>(options_.slots + options_.max_unconfirmed);
-  while (!buffer_.empty() && in_executor_ + unconfirmed_ < limit) {
+  while (!buffer_.empty() && in_executor_ + unconfirmed_ < static_cast<std::size_t>(options_.slots)) {
     todo.start.push_back(std::move(buffer_.front()));
     buffer_.pop_front();
     ++in_executor_;

@@ -104,7 +104,7 @@ TEST(Worker, AnIdleWorkerClaimsWhatIsJustBeingEnqueued) {
 }
 
 TEST(Worker, ABusyWorkerClaimsInTurn) {
-  WorkerWorld world({.slots = 1, .max_unconfirmed = 0, .max_prefetch = 0});
+  WorkerWorld world({.slots = 1, .max_prefetch = 0});
   world.node.ride = [&](const auto& lanes) { return world.worker->ride(lanes, world.clock.now()); };
   world.enqueue();
   world.settle();
@@ -147,7 +147,7 @@ TEST(Worker, ShortHandlersAreClaimedAhead) {
 }
 
 TEST(Worker, SlotIsFreeOnlyWhenTheOutcomeIsDurable) {
-  WorkerWorld world({.slots = 2, .max_unconfirmed = 0});
+  WorkerWorld world({.slots = 2});
   world.settle();
   for (int i = 0; i < 4; ++i) world.enqueue();
   world.settle();

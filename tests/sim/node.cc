@@ -149,8 +149,7 @@ void SimNode::add_pool() {
   pool.executor = std::make_unique<SimExecutor>(world_, options_.index);
   engine::WorkerOptions chosen;
   chosen.name = "node-" + std::to_string(options_.index);
-  chosen.slots = 1 + static_cast<int>(world_.random.below(4));
-  chosen.max_unconfirmed = static_cast<int>(world_.random.below(8));
+  chosen.slots = 1 + static_cast<int>(world_.random.below(8));
   chosen.lease = options_.lease;
   chosen.no_handler_delay = Duration{1'000'000};
   if (host_) {

@@ -127,13 +127,13 @@ Result<Options> options_of(const Args& args, const Scenario& scenario) {
   out.count = count.value_or(scenario.count);
   if (auto valid = within("count", out.count, 1, 9'999'999); !valid) return valid.error();
   if (auto valid = within("callers", callers.value_or(64), 1, 1024); !valid) return valid.error();
-  if (auto valid = within("slots", slots.value_or(8), 1, 1024); !valid) return valid.error();
+  if (auto valid = within("slots", slots.value_or(out.slots), 1, 1024); !valid) return valid.error();
   if (auto valid = within("max_batch", batch.value_or(1000), 1, 1000); !valid) return valid.error();
   if (auto valid = within("payload_bytes", bytes.value_or(300), 0, 512 * 1024); !valid) return valid.error();
   out.callers = static_cast<int>(callers.value_or(callers_of(scenario.name)));
   out.execute = args.has("execute");
   out.spread = spread.value_or(Duration{60'000'000});
-  out.slots = static_cast<int>(slots.value_or(8));
+  out.slots = static_cast<int>(slots.value_or(out.slots));
   if (batch) out.max_batch = static_cast<std::size_t>(*batch);
   out.payload_bytes = static_cast<std::size_t>(bytes.value_or(300));
   if (seconds) out.seconds = static_cast<double>(seconds->count()) / 1e6;
@@ -187,7 +187,7 @@ void add_bench_verbs(std::vector<Verb>& out) {
                   {"execute", "", "workflow: steps are tasks instead of bodies of ctx.run"},
                   {"spread", "DURATION", "sleepers: due over this long (60s; 0s: all at once)"},
                   {"blocking", "", "a thread per caller; otherwise the callers share one event loop"},
-                  {"slots", "N", "handlers at once in the worker (8)"},
+                  {"slots", "N", "tasks the worker has in flight at most (256)"},
                   {"max-batch", "N", "operations per transaction at most (1000)"},
                   {"payload-bytes", "N", "size of args (300)"},
                   {"kill", "", "drain: SIGKILL the worker in the middle, restart it, count what ran twice"},

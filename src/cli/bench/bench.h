@@ -17,7 +17,7 @@ struct Options {
   std::int64_t count = 0;         // operations; each scenario has its own default
   std::optional<double> seconds;  // stop earlier
   int callers = 64;
-  int slots = 8;
+  int slots = 256;
   std::size_t payload_bytes = 300;
   std::optional<std::size_t> max_batch;  // of the writer
   bool blocking = false;                 // a thread per caller instead of one event loop

@@ -114,13 +114,11 @@ Ran kill_drain(Session& session, const Options& options, Report& report) {
   if (!left) return left.error();
   const EffectCount ran = count_effects(effects, options.count);
   report.add("count", options.count).add("slots", options.slots).add("at_kill", at_kill);
-  // Started and not durably ended: those in the slots, and those whose outcome waits for its commit.
-  report.add("lost", ran.missing).add("executed_twice", ran.repeated);
-  report.add("in_flight_at_most", options.slots + engine::WorkerOptions{}.max_unconfirmed).add("left", *left);
+  report.add("lost", ran.missing).add("executed_twice", ran.repeated).add("left", *left);
   report.add("recover_seconds", std::round(static_cast<double>(recovered) / 1e4) / 100);
   if (done) report.add("commits", number(*done, "commits"));
   report.add("resident_mib", done ? mib(number(*done, "after_bytes")) : 0.0);
-  return ended && ran.missing == 0 && *left == 0 ? kDone : kRefused;
+  return ended && ran.missing == 0 && ran.repeated <= options.slots && *left == 0 ? kDone : kRefused;
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ void add_worker_verbs(std::vector<Verb>& out) {
                  {},
                  {{"queues", "NAMES", "only these queues"},
                   {"name", "NAME", "its name in claims (worker-PID)"},
-                  {"slots", "N", "handlers at once (8)"},
+                  {"slots", "N", "tasks begun and not durably ended at once (8)"},
                   {"lease", "DURATION", "how long its work is safe after it died (30s)"},
                   {"run-for", "DURATION", "stop by itself after this long"},
                   {"until-succeeded", "N", "stop by itself after this many successes"},
