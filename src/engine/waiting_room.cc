@@ -31,14 +31,11 @@ void WaitingRoom::wait_for_work(Instant deadline, Look look, Drop drop) {
 }
 
 void WaitingRoom::enter(Waiter waiter) {
-  {
-    std::lock_guard lock(mutex_);
-    if (!closed_) {
-      waiters_.push_back(std::move(waiter));
-      return;
-    }
-  }
-  waiter.drop(closed_why_);
+  std::unique_lock lock(mutex_);
+  if (!closed_) return waiters_.push_back(std::move(waiter));
+  const Error why = *closed_;
+  lock.unlock();
+  waiter.drop(why);
 }
 
 bool WaitingRoom::note(const store::Wakes& wakes) {
@@ -89,7 +86,13 @@ Instant WaitingRoom::step(Instant now) {
       it = waits_for ? std::next(it) : due.erase(it);
     }
   }
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (closed_) {  // while these were being looked at: nobody looks at them again
+    const Error why = *closed_;
+    lock.unlock();
+    for (auto& waiter : due) waiter.drop(why);
+    return kEndOfTime;
+  }
   // A hint that came while these were being looked at may have been meant for them.
   for (auto& waiter : due) {
     const bool noted = waiter.execution.is_nil() ? work_noted_ : ended_.count(waiter.execution) != 0;
@@ -108,8 +111,7 @@ void WaitingRoom::drop_all(const Error& why) {
   std::list<Waiter> all;
   {
     std::lock_guard lock(mutex_);
-    closed_ = true;
-    closed_why_ = why;
+    closed_ = why;
     all.swap(waiters_);
   }
   for (auto& waiter : all) waiter.drop(why);

@@ -70,8 +70,7 @@ class WaitingRoom {
   std::size_t looking_ = 0;
   bool work_noted_ = false;
   std::unordered_set<ExecutionId> ended_;
-  bool closed_ = false;
-  Error closed_why_;
+  std::optional<Error> closed_;
 };
 
 }  // namespace semel::engine

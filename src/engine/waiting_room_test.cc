@@ -67,6 +67,20 @@ TEST_F(WaitingRoomTest, AnEndNotedDuringALookIsNotMissed) {
   EXPECT_EQ(looks, 2);
 }
 
+TEST_F(WaitingRoomTest, WhoIsLookedAtWhileTheRoomClosesIsDropped) {
+  int dropped = 0;
+  room.wait_for_end(
+      core::kDefaultTenant, numbered(1), kEndOfTime,
+      [this](Instant, const SeenExecutions&) -> std::optional<ExecutionId> {
+        room.drop_all(make_error(ErrorCode::ShuttingDown, "over"));
+        return numbered(1);
+      },
+      [&](const Error& why) { dropped += why.code == ErrorCode::ShuttingDown ? 1 : 0; });
+  EXPECT_EQ(room.step(clock.now()), kEndOfTime);
+  EXPECT_EQ(dropped, 1);
+  EXPECT_EQ(room.size(), 0u);
+}
+
 TEST_F(WaitingRoomTest, NobodyWaitsAfterTheEnd) {
   room.drop_all(make_error(ErrorCode::ShuttingDown, "over"));
   std::optional<ErrorCode> told;
