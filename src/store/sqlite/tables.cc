@@ -1,9 +1,19 @@
 #include "store/sqlite/tables.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/failpoint.h"
 #include "store/sqlite/row_codec.h"
 
 namespace semel::store::sqlite {
+namespace {
+
+batch::TablesError corrupt(std::string what) {
+  return {Applied::Kind::fatal, make_error(ErrorCode::StoreCorrupt, std::move(what))};
+}
+
+}  // namespace
 
 bool SqliteTables::begin(const BatchId& id, Instant, bool recheck) {
   return guarded([&] {
@@ -62,28 +72,25 @@ bool SqliteTables::session_lives(const SessionId& session, Instant now) {
 
 std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Instant now) {
   std::vector<core::ClaimedTask> taken;
-  struct Place {
-    std::int32_t priority;
-    std::int64_t due_at;
-  };
-  std::vector<Place> places;
+  taken.reserve(std::min<std::size_t>(static_cast<std::size_t>(take.limit), 64));
+  std::int64_t last_priority = 0, last_due_at = 0;
   Statement& find = db_.prepared("ready_take").bind(take.lane, take.pool, take.limit);
   while (find.step()) {
     taken.push_back({read_execution(find), read_payload(find, kExecutionColumns)});
     constexpr int kAfter = kExecutionColumns + kPayloadColumns;
-    places.push_back({static_cast<std::int32_t>(find.integer(kAfter)), find.integer(kAfter + 1)});
+    last_priority = find.integer(kAfter);
+    last_due_at = find.integer(kAfter + 1);
   }
-  Statement& remove = db_.prepared("ready_remove");
+  if (taken.empty()) return taken;
+  // They are the first ones of their lane: one walk removes them.
+  Statement& remove = db_.prepared("ready_remove_through");
+  const auto removed = remove.bind(take.lane, take.pool, last_priority, last_due_at, taken.back().execution.id).run();
+  if (static_cast<std::size_t>(removed) != taken.size()) throw corrupt("a ready row has no execution or no payload");
   Statement& claim = db_.prepared("execution_claim");
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    core::Execution& e = taken[i].execution;
+  for (auto& [e, payload] : taken) {
     const bool run = e.kind == Kind::workflow;
-    if (e.status != Status::queued && !(run && e.status == Status::running && !e.session)) {
-      throw batch::TablesError{
-          Applied::Kind::fatal,
-          make_error(ErrorCode::StoreCorrupt, "execution " + e.id.to_string() + " is ready but not queued")};
-    }
-    remove.bind(take.lane, take.pool, places[i].priority, places[i].due_at, e.id).run();
+    if (e.status != Status::queued && !(run && e.status == Status::running && !e.session))
+      throw corrupt("execution " + e.id.to_string() + " is ready but not queued");
     e.status = run ? Status::running : Status::claimed;
     ++e.version;
     e.flags = (e.flags | take.set_flags) & ~core::kNoHandler;

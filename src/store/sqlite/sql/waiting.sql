@@ -4,6 +4,9 @@
 INSERT OR IGNORE INTO ready VALUES (?, ?, ?, ?, ?)
 -- :name ready_remove
 DELETE FROM ready WHERE lane = ?1 AND pool = ?2 AND priority = ?3 AND due_at = ?4 AND execution = ?5
+-- Everything up to a row, in claim order.
+-- :name ready_remove_through
+DELETE FROM ready WHERE lane = ?1 AND pool = ?2 AND (priority, due_at, execution) <= (?3, ?4, ?5)
 -- In claim order, whatever the planner thinks of the sizes. Columns: execution, payload, priority, due_at.
 -- :name ready_take
 SELECT e.*, p.*, r.priority, r.due_at
