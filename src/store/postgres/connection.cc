@@ -239,13 +239,16 @@ std::size_t Connection::end_segment() {
   return std::exchange(queued_, 0);
 }
 
-std::vector<Rows> Connection::run(End end) { return collect(end_segment(), 0, end); }
+std::vector<Rows> Connection::run(End end, const Meanwhile& meanwhile) {
+  return collect(end_segment(), 0, end, meanwhile);
+}
 
-std::vector<Rows> Connection::run_then(const Statement& after, const Params& params, End end) {
+std::vector<Rows> Connection::run_then(const Statement& after, const Params& params, End end,
+                                       const Meanwhile& meanwhile) {
   const std::size_t count = end_segment();
   queue(after, params);
   end_segment();
-  return collect(count, 1, end);
+  return collect(count, 1, end, meanwhile);
 }
 
 void Connection::send() {
@@ -338,13 +341,14 @@ std::optional<PgError> Connection::read_segment(std::vector<Rows>& rows, std::in
   }
 }
 
-std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End end) {
+std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End end, const Meanwhile& meanwhile) {
   const std::int64_t deadline = base::steady_micros() + call_timeout_.count();
   std::vector<Rows> rows;
   rows.reserve(count);
   std::optional<PgError> error;
   try {
     flush(deadline);
+    if (meanwhile) meanwhile();
     drain_unread(deadline);
     error = read_segment(rows, deadline);
   } catch (PgError& lost) {

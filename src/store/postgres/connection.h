@@ -73,10 +73,14 @@ class Connection {
   //
   // Without BEGIN what is sent together is one transaction, which its end commits: then that has to be heard of, and an
   // error behind the last statement is the commit's.
+  //
+  // `meanwhile` is called once everything was sent, before the wait.
   enum class End { says_nothing, commits };
-  std::vector<Rows> run(End end = End::says_nothing);
+  using Meanwhile = std::function<void()>;
+  std::vector<Rows> run(End end = End::says_nothing, const Meanwhile& meanwhile = {});
   // Like run, and sends `after` behind it without waiting: it runs whatever became of the rest.
-  std::vector<Rows> run_then(const Statement& after, const Params& params, End end = End::says_nothing);
+  std::vector<Rows> run_then(const Statement& after, const Params& params, End end = End::says_nothing,
+                             const Meanwhile& meanwhile = {});
   // Sends what is queued and does not wait. Errors of these statements are not reported.
   void send();
 
@@ -97,7 +101,7 @@ class Connection {
  private:
   explicit Connection(pg_conn* connection, Duration call_timeout);
   std::size_t end_segment();
-  std::vector<Rows> collect(std::size_t count, std::size_t behind, End end);
+  std::vector<Rows> collect(std::size_t count, std::size_t behind, End end, const Meanwhile& meanwhile);
   std::optional<PgError> read_segment(std::vector<Rows>& rows, std::int64_t deadline);
   void drain_unread(std::int64_t deadline);
   void flush(std::int64_t deadline);

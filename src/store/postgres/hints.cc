@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxLanes = 64;
 constexpr std::size_t kMaxIds = 16;
+constexpr std::size_t kMaxForetold = 256;
 constexpr Duration kLongestPause = std::chrono::seconds(2);
 constexpr std::size_t kMaxHint = 7900;  // bytes; PostgreSQL takes 7999
 
@@ -148,6 +150,40 @@ std::map<std::string, std::string> encode_hand_over(const core::RowCache& cache)
   return out;
 }
 
+std::string foretell(const std::string& number, const std::string& hand_over) { return "f" + number + " " + hand_over; }
+
+std::string confirm(const std::string& number, const std::string& hand_over) {
+  std::string out = "g" + number + " ";
+  split(hand_over, ';', [&](std::string_view claim) {
+    const auto session = claim.find(',');
+    if (out.back() != ' ') out.push_back(';');
+    out += claim.substr(0, claim.find(',', session + 1));
+    return true;
+  });
+  return out;
+}
+
+void Foretold::hear(std::string_view word, std::vector<HandOver>& handed) {
+  const auto gap = word.find(' ');
+  if (word.empty() || gap == std::string_view::npos) return;
+  const bool durable = word.front() == 'g';
+  const std::string_view number = word.substr(1, gap - 1);
+  std::vector<HandOver> claims;
+  if (const auto it = by_number_.find(number); it != by_number_.end()) {
+    claims = std::move(it->second);
+    by_number_.erase(it);
+  } else {
+    Wakes told;
+    if (decode_hint(word.substr(gap + 1), told)) claims = std::move(told.handed);
+  }
+  if (durable) {
+    std::move(claims.begin(), claims.end(), std::back_inserter(handed));
+  } else {
+    if (by_number_.size() >= kMaxForetold) by_number_.clear();  // of transactions that never ended well
+    by_number_.emplace(number, std::move(claims));
+  }
+}
+
 std::string make_tell(int backend, const std::string& address) { return std::to_string(backend) + " " + address; }
 
 std::string address_of(const std::string& tell) {
@@ -264,11 +300,7 @@ void HintListener::send_said() {
 
 // Words tell of claims and of nothing else.
 void HintListener::hear_words(Store::Hints& out) {
-  for (const std::string& word : words_.read()) {
-    Wakes told;
-    if (!decode_hint(word, told)) continue;
-    for (HandOver& handed : told.handed) out.wakes.handed.push_back(std::move(handed));
-  }
+  for (const std::string& word : words_.read()) foretold_.hear(word, out.wakes.handed);
 }
 
 Store::Hints HintListener::wait(Duration timeout) {

@@ -26,6 +26,21 @@ std::string encode_offer(const core::TaskClaim& claim, const std::string& addres
 // `h<claim>,<session>,<task>,...` for every claim of cache.handed, by whom it is for; without tasks where they are too
 // large for a hint.
 std::map<std::string, std::string> encode_hand_over(const core::RowCache& cache);
+
+// A word about a claim is said twice: with its tasks while the server still writes them, so that the other process has
+// read them by then, and without once they are durable. `number` is unlike that of every other word.
+std::string foretell(const std::string& number, const std::string& hand_over);
+std::string confirm(const std::string& number, const std::string& hand_over);
+
+// What was foretold and is not known to be durable.
+class Foretold {
+ public:
+  // Adds what the word says is durable. What was foretold and never heard comes without tasks: the store has them.
+  void hear(std::string_view word, std::vector<HandOver>& handed);
+
+ private:
+  std::map<std::string, std::vector<HandOver>, std::less<>> by_number_;
+};
 // TaskClaim::tell of a claim that was heard of: the backend of the process that offered it, and where that hears words.
 std::string make_tell(int backend, const std::string& address);
 std::string address_of(const std::string& tell);
@@ -62,6 +77,7 @@ class HintListener {
   std::vector<std::string> said_;
   std::unique_ptr<Connection> connection_;
   WordReceiver words_;
+  Foretold foretold_;
   Duration next_pause_;
   std::atomic<int> pid_{0};
   int wake_fd_;

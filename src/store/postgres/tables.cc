@@ -67,7 +67,7 @@ bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
   commit_at_.reset();
   foreseen_.reset();
   hint_.clear();
-  hand_over_.clear();
+  handed_ = nullptr;
   entered_.clear();
   recheck_ = recheck;
   if (!recheck) return false;
@@ -331,6 +331,18 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
   });
 }
 
+// Who hears no words is told by the server. Nothing where everybody does: then it is encoded while the server works.
+PostgresTables::HandOvers PostgresTables::queue_hand_over() {
+  if (!handed_) return {};
+  const auto hears = [this](const std::string& to) { return words_.reaches(address_of(to)); };
+  const auto& all = handed_->handed;
+  if (std::all_of(all.begin(), all.end(), [&](const auto& one) { return hears(one.tell); })) return {};
+  HandOvers out = encode_hand_over(*handed_);
+  for (const auto& [to, text] : out)
+    if (!hears(to)) queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, to)));
+  return out;
+}
+
 void PostgresTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
   guarded([&] {
     const bool changed = mark != batch::Mark::nothing;
@@ -344,9 +356,7 @@ void PostgresTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
     // New ids that raise when they are there are marks themselves: whichever run comes second meets those of the first.
     if (changed && !marked_ && !(mark == batch::Mark::ids && holding_))
       queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
-    for (const auto& [to, text] : hand_over_)
-      if (!words_.reaches(address_of(to)))
-        queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, to)));
+    HandOvers handed = queue_hand_over();
     const auto end = holding_ ? Connection::End::commits : Connection::End::says_nothing;
     if (std::exchange(holding_, false)) {  // nothing was sent before
       for (auto& [statement, params] : std::exchange(held_, {})) db_.queue(*statement, params);
@@ -355,13 +365,20 @@ void PostgresTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
       commit_at_ = queue(statements::commit);
     }
     SEMEL_FP("pg.commit.before");
-    if (hints_ && !hint_.empty()) db_.run_then(statements::notify, Params().bytes(hint_).bytes(channel_), end);
-    else db_.run(end);
+    const std::string number = id.to_string() + "." + std::to_string(++said_);
+    const auto meanwhile = [&] {
+      if (!handed_) return;
+      if (handed.empty()) handed = encode_hand_over(*handed_);
+      for (const auto& [to, text] : handed) words_.say(address_of(to), foretell(number, text));
+    };
+    if (hints_ && !hint_.empty())
+      db_.run_then(statements::notify, Params().bytes(hint_).bytes(channel_), end, meanwhile);
+    else db_.run(end, meanwhile);
     begun_ = false;
     commit_at_.reset();
     fronts_.entered(entered_);
     SEMEL_FP("pg.commit.after");
-    for (const auto& [to, text] : hand_over_) words_.say(address_of(to), text);
+    for (const auto& [to, text] : handed) words_.say(address_of(to), confirm(number, text));
   });
 }
 

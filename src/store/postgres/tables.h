@@ -46,6 +46,8 @@ class PostgresTables final : public batch::Tables {
   void rollback() noexcept override;
 
  private:
+  using HandOvers = std::map<std::string, std::string>;  // by whom it is for
+  HandOvers queue_hand_over();
   // BEGIN travels with the first statement: a batch that needs nothing from the store sends nothing.
   std::size_t queue(const Statement& statement, Params params = {});
   void send_held();
@@ -114,7 +116,8 @@ class PostgresTables final : public batch::Tables {
   std::vector<std::pair<const Statement*, Params>> held_;
   bool guessed_wrong_ = false;
   std::string hint_;
-  std::map<std::string, std::string> hand_over_;  // by whom it is for
+  const core::RowCache* handed_ = nullptr;  // of the batch that hands something over
+  std::uint64_t said_ = 0;                  // words, ever
   WordSender words_;
   Fronts& fronts_;
   const std::string channel_;

@@ -158,7 +158,7 @@ void PostgresTables::write(const core::RowCache& cache, Instant now) {
       queue(statements::batch_mark_prune, Params().bytes(base::uuidv7_lower_bound<BatchId>(before)).i64(before));
     }
     if (hints_) hint_ = encode_hint(batch::wakes_of(cache));
-    if (!cache.handed.empty()) hand_over_ = encode_hand_over(cache);
+    if (!cache.handed.empty()) handed_ = &cache;
   });
 }
 
