@@ -146,8 +146,8 @@ Instant HandlerPool::step(Instant now) {
     const std::size_t more = std::min(threadless, most_threads_ - shared_->alive);
     try {
       for (std::size_t i = 0; i < more; ++i) add_thread();
-    } catch (
-        const std::system_error&) {  // no more to be had: those that are there go on, and the next look tries again
+    } catch (const std::system_error&) {
+      // No more to be had: those that are there go on, and the next look tries again.
     }
     shared_->work.notify_all();
   }
