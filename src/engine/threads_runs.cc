@@ -65,8 +65,11 @@ void RunPool::call(Job job) {
       shared_->bodies.push_back(std::move(job));
       if (shared_->idle > 0) shared_->work.notify_one();
       try {
-        if (!shared_->may_start_body() && shared_->in_bodies < shared_->most_bodies) add_thread();
-      } catch (const std::system_error&) {  // no more to be had: it waits until a body ended
+        // Those that wait count too: threads that were just woken have not taken them yet.
+        const std::size_t bodies = shared_->in_bodies + shared_->bodies.size();
+        if (bodies >= shared_->alive && shared_->alive <= shared_->most_bodies) add_thread();
+      } catch (const std::system_error&) {
+        // No more to be had: it waits until a body ended.
       }
       return;
     }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "engine/threads_runs.h"
 #include "store/memory/memory_store.h"
 #include "testing/fault_store.h"
 
@@ -126,6 +127,25 @@ TEST(Runtime, HandlersThatWaitRunInAllSlotsAtOnce) {
   EXPECT_EQ(all.wait_for(std::chrono::seconds(30)), std::future_status::ready) << inside.load() << " at once";
   if (inside.load() < kSlots) all_inside.set_value();
   pool->stop();
+}
+
+TEST(RunPool, BodiesThatWaitRunAllAtOnceAndLeaveAThreadForWorkflowCode) {
+  constexpr int kBodies = 20;
+  RunPool pool(kBodies);
+  std::atomic<int> inside{0};
+  std::promise<void> all_inside, let_go;
+  auto released = let_go.get_future().share();
+  for (int i = 0; i < kBodies; ++i)
+    pool.call([&, released] {
+      if (inside.fetch_add(1) + 1 == kBodies) all_inside.set_value();
+      released.wait();
+    });
+  EXPECT_EQ(all_inside.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready) << inside.load();
+  std::promise<void> decided;
+  pool.decide([&] { decided.set_value(); });
+  EXPECT_EQ(decided.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  let_go.set_value();
+  pool.close();
 }
 
 // Short handlers are taken several at a time; the ones behind a handler that waits are given to others.

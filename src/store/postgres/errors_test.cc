@@ -104,6 +104,10 @@ TEST(PgHints, WhatWasForetoldIsHeardWhenItIsDurable) {
   EXPECT_EQ(heard[0].claim, ClaimId{{7}});
   EXPECT_TRUE(heard[0].tasks.empty());
   heard.clear();
+  foretold.hear("f4 garbage", heard);
+  foretold.hear(confirm("4", hand_over(4)), heard);
+  EXPECT_EQ(heard.size(), 1u) << "what could not be read is asked for";
+  heard.clear();
   for (const char* word : {"", "f", "g", "gx", "g nothing", "f9 garbage", "hello"}) foretold.hear(word, heard);
   EXPECT_TRUE(heard.empty());
 }

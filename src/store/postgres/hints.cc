@@ -166,21 +166,20 @@ std::string confirm(const std::string& number, const std::string& hand_over) {
 void Foretold::hear(std::string_view word, std::vector<HandOver>& handed) {
   const auto gap = word.find(' ');
   if (word.empty() || gap == std::string_view::npos) return;
-  const bool durable = word.front() == 'g';
   const std::string_view number = word.substr(1, gap - 1);
-  std::vector<HandOver> claims;
-  if (const auto it = by_number_.find(number); it != by_number_.end()) {
-    claims = std::move(it->second);
+  const bool durable = word.front() == 'g';
+  if (auto it = by_number_.find(number); durable && it != by_number_.end()) {
+    std::move(it->second.begin(), it->second.end(), std::back_inserter(handed));
     by_number_.erase(it);
-  } else {
-    Wakes told;
-    if (decode_hint(word.substr(gap + 1), told)) claims = std::move(told.handed);
+    return;
   }
+  Wakes told;
+  if (!decode_hint(word.substr(gap + 1), told)) return;
   if (durable) {
-    std::move(claims.begin(), claims.end(), std::back_inserter(handed));
+    std::move(told.handed.begin(), told.handed.end(), std::back_inserter(handed));
   } else {
     if (by_number_.size() >= kMaxForetold) by_number_.clear();  // of transactions that never ended well
-    by_number_.emplace(number, std::move(claims));
+    by_number_.insert_or_assign(std::string(number), std::move(told.handed));
   }
 }
 
