@@ -135,6 +135,7 @@ std::int64_t Connection::extend_wal(std::int64_t bytes) {
 
 Connection::~Connection() {
   statements_.clear();
+  for_many_.clear();
   sqlite3_close_v2(db_);
 }
 
@@ -154,6 +155,16 @@ Statement& Connection::prepared(std::string_view name) {
   const auto it = statements_.find(name);
   if (it != statements_.end()) return *it->second;
   return *statements_.emplace(name, std::make_unique<Statement>(db_, statement_text(name))).first->second;
+}
+
+Statement& Connection::prepared_for_many(std::string_view name) {
+  const auto it = for_many_.find(name);
+  if (it != for_many_.end()) return *it->second;
+  constexpr std::string_view kBefore = "VALUES";
+  std::string sql(statement_text(name));
+  const std::string row = sql.substr(sql.rfind(kBefore) + kBefore.size());
+  for (std::size_t i = 1; i < kRowsAtOnce; ++i) sql += "," + row;
+  return *for_many_.emplace(name, std::make_unique<Statement>(db_, sql)).first->second;
 }
 
 void Connection::wait_for_locks(int milliseconds) {

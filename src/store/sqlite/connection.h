@@ -160,6 +160,9 @@ class Connection {
 
   // The statement of that name in sql/*.sql; prepared at first use, kept for the connection's life.
   Statement& prepared(std::string_view name);
+  // The same for one that inserts a row (`... VALUES (?, ?)`), made to insert kRowsAtOnce of them.
+  static constexpr std::size_t kRowsAtOnce = 8;
+  Statement& prepared_for_many(std::string_view name);
 
   // How long a statement waits for another connection's lock before SQLITE_BUSY.
   void wait_for_locks(int milliseconds);
@@ -191,7 +194,7 @@ class Connection {
 
   sqlite3* db_ = nullptr;
   int busy_milliseconds_ = 0;
-  std::unordered_map<std::string_view, std::unique_ptr<Statement>> statements_;
+  std::unordered_map<std::string_view, std::unique_ptr<Statement>> statements_, for_many_;
   std::int64_t deadline_micros_ = 0;
   int wal_frames_ = 0;
 };

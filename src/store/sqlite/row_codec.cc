@@ -37,8 +37,7 @@ void add_changing(Statement& to, const core::Execution& e) {
 
 }  // namespace
 
-void bind_execution(Statement& to, const core::Execution& row) {
-  to.bind();
+void add_execution(Statement& to, const core::Execution& row) {
   add_fixed(to, row);
   add_changing(to, row);
   to.add(row.parent_command);
@@ -60,8 +59,8 @@ core::Execution read_execution(const Statement& from, int column) {
   return e;
 }
 
-void bind_payload(Statement& to, const core::Payload& row) {
-  to.bind(row.execution, row.encoding, Blob(row.args), row.policy);
+void add_payload(Statement& to, const core::Payload& row) {
+  to.add(row.execution).add(row.encoding).add(Blob(row.args)).add(row.policy);
 }
 
 core::Payload read_payload(const Statement& from, int column) {

@@ -11,13 +11,14 @@ namespace semel::store::sqlite {
 inline constexpr int kExecutionColumns = 38;
 inline constexpr int kPayloadColumns = 4;
 
-// Each `bind_*` binds the whole row to ?1, ?2, ...; each `read_*` reads it from `column` on.
-void bind_execution(Statement& to, const core::Execution& row);
+// Each `bind_*` binds the whole row to ?1, ?2, ..., each `add_*` behind what is bound already; each `read_*` reads it
+// from `column` on.
+void add_execution(Statement& to, const core::Execution& row);
 // ?1 id, ?2 the version read before, then every column that may change.
 void bind_execution_update(Statement& to, const core::Execution& row, std::int32_t read_version);
 core::Execution read_execution(const Statement& from, int column = 0);
 
-void bind_payload(Statement& to, const core::Payload& row);
+void add_payload(Statement& to, const core::Payload& row);
 core::Payload read_payload(const Statement& from, int column = 0);
 
 void bind_identity(Statement& to, const core::Identity& row);

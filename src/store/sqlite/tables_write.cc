@@ -24,14 +24,29 @@ auto changed(const core::SlotMap<Key, Row>& map) {
   return out;
 }
 
-template <class Row, class Bind>
-void write_presence(const core::RowSet<Row>& rows, Statement& add, Statement& remove, Bind bind) {
-  for (const auto& [row, presence] : rows.all()) {
-    if (presence == Presence::loaded) continue;
-    Statement& statement = presence == Presence::added ? add : remove;
-    bind(statement, row);
+// New rows go in several at a time: half of what one costs is the statement around it.
+template <class Row, class Add>
+void insert(Connection& db, std::string_view name, const std::vector<const Row*>& rows, Add add) {
+  for (std::size_t i = 0; i < rows.size();) {
+    const bool many = rows.size() - i >= Connection::kRowsAtOnce;
+    Statement& statement = many ? db.prepared_for_many(name) : db.prepared(name);
+    statement.bind();
+    for (const std::size_t end = i + (many ? Connection::kRowsAtOnce : 1); i < end; ++i) add(statement, *rows[i]);
     statement.run();
   }
+}
+
+template <class Row, class Add>
+void write_presence(Connection& db, const core::RowSet<Row>& rows, std::string_view insertion, Statement& remove,
+                    Add add) {
+  std::vector<const Row*> fresh;
+  for (const auto& [row, presence] : rows.all()) {
+    if (presence == Presence::added) fresh.push_back(&row);
+    if (presence != Presence::removed) continue;
+    add(remove.bind(), row);
+    remove.run();
+  }
+  insert(db, insertion, fresh, add);
 }
 
 }  // namespace
@@ -69,11 +84,10 @@ void SqliteTables::write_identities(const core::RowCache& cache) {
 }
 
 void SqliteTables::write_executions(const core::RowCache& cache) {
+  std::vector<const core::Execution*> fresh;
   for (const auto& [id, slot] : changed(cache.executions)) {
     if (slot->change == Change::inserted) {
-      Statement& insert = db_.prepared("execution_insert");
-      bind_execution(insert, *slot->row);
-      insert.run();
+      fresh.push_back(&*slot->row);
     } else if (slot->change == Change::updated) {
       Statement& update = db_.prepared("execution_update");
       bind_execution_update(update, *slot->row, slot->loaded_version);
@@ -83,13 +97,18 @@ void SqliteTables::write_executions(const core::RowCache& cache) {
       db_.prepared("payload_delete").bind(*id).run();  // goes with its execution, whether or not the batch read it
     }
   }
+  insert(db_, "execution_insert", fresh, add_execution);
+  std::vector<const core::Payload*> fresh_payloads;
   for (const auto& [id, slot] : changed(cache.payloads)) {
-    if (slot->change != Change::erased) {
-      Statement& put = db_.prepared(slot->change == Change::inserted ? "payload_insert" : "payload_update");
-      bind_payload(put, *slot->row);
-      put.run();
+    if (slot->change == Change::inserted) {
+      fresh_payloads.push_back(&*slot->row);
+    } else if (slot->change == Change::updated) {
+      Statement& update = db_.prepared("payload_update");
+      add_payload(update.bind(), *slot->row);
+      update.run();
     }
   }
+  insert(db_, "payload_insert", fresh_payloads, add_payload);
   for (const auto& [id, slot] : changed(cache.attention)) {
     if (slot->change == Change::erased) {
       db_.prepared("attention_delete").bind(*id).run();
@@ -129,15 +148,15 @@ void SqliteTables::write_runs(const core::RowCache& cache) {
 }
 
 void SqliteTables::write_waiting(const core::RowCache& cache) {
-  write_presence(
-      cache.ready, db_.prepared("ready_add"), db_.prepared("ready_remove"),
-      [](Statement& to, const auto& row) { to.bind(row.lane, row.pool, row.priority, row.due_at, row.execution); });
-  write_presence(cache.timers, db_.prepared("timer_add"), db_.prepared("timer_remove"),
-                 [](Statement& to, const auto& row) { to.bind(row.due_at, row.kind, row.execution, row.version); });
-  write_presence(cache.blocked, db_.prepared("blocked_add"), db_.prepared("blocked_remove"),
-                 [](Statement& to, const auto& row) {
-                   to.bind(row.lane, row.concurrency_key, row.priority, row.due_at, row.execution);
-                 });
+  write_presence(db_, cache.ready, "ready_add", db_.prepared("ready_remove"), [](Statement& to, const auto& row) {
+    to.add(row.lane).add(row.pool).add(row.priority).add(row.due_at).add(row.execution);
+  });
+  write_presence(db_, cache.timers, "timer_add", db_.prepared("timer_remove"), [](Statement& to, const auto& row) {
+    to.add(row.due_at).add(row.kind).add(row.execution).add(row.version);
+  });
+  write_presence(db_, cache.blocked, "blocked_add", db_.prepared("blocked_remove"), [](Statement& to, const auto& row) {
+    to.add(row.lane).add(row.concurrency_key).add(row.priority).add(row.due_at).add(row.execution);
+  });
 }
 
 void SqliteTables::write_limits(const core::RowCache& cache) {
