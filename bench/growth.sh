@@ -3,10 +3,10 @@
 #
 #   bench/growth.sh [--finished N] [--queued N]
 #
-# Drains 50,000 tasks from a new store, then with N finished ones beside them (10,000,000), then N queued at once (1,000,000),
-# on SQLite and on the PostgreSQL of SEMEL_TEST_PG. The finished rows are written by SQL. At last their retention is over: how
-# long is it from an enqueue to its handler's start while they are being removed, and how many are removed in a second.
-# One JSON object per store.
+# Drains 50,000 tasks from a new store and, alternating, from one with N finished ones beside them (10,000,000), then N queued
+# at once (1,000,000), on SQLite and on the PostgreSQL of SEMEL_TEST_PG. The finished rows are written by SQL. At last, how long
+# it is from an enqueue to its handler's start while they are kept and, alternating, while they are being removed, and how many
+# are removed in a second. What alternates is done three times, and the middle one counts. One JSON object per store.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,9 +24,11 @@ done
 : "${SEMEL_TEST_PG:?growth: SEMEL_TEST_PG names no PostgreSQL}"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/semel-growth.XXXXXX")
-pg=$(sed -E "s#^(postgres(ql)?://[^/]*)/[^?]*#\1/semel_growth#" <<<"$SEMEL_TEST_PG")
+pg() { sed -E "s#^(postgres(ql)?://[^/]*)/[^?]*#\1/$1#" <<<"$SEMEL_TEST_PG"; }
+drop() { psql -q "$SEMEL_TEST_PG" -c "drop database if exists $1 with (force)" >/dev/null 2>&1 || true; }
 finish() {
-  psql -q "$SEMEL_TEST_PG" -c "drop database if exists semel_growth with (force)" >/dev/null 2>&1 || true
+  drop semel_growth
+  drop semel_growth_new
   rm -rf "$work"
 }
 trap finish EXIT
@@ -34,12 +36,12 @@ say() { printf '== %s\n' "$*" >&2; }
 
 drain() { "$semel" bench drain --store "$1" --count "$2" --json | sed -E 's/.*"rate":([0-9.]+).*/\1/'; }
 latency() { "$semel" bench latency --store "$1" --count 1000 --json | sed -E 's/.*"p99_ms":([0-9.]+).*/\1/'; }
-# The middle one of three.
-middle() { for _ in 1 2 3; do "$@"; done | sort -g | sed -n 2p; }
+keep() { "$semel" queue set history --retention "$2" --store "$1" >/dev/null; }
+middle() { printf '%s\n' "$@" | sort -g | sed -n 2p; }
 
 # Ids in time order, an hour old, each with its identity: what a week of work leaves.
 load_postgres() {
-  psql -q -v ON_ERROR_STOP=1 "$pg" <<SQL
+  psql -q -v ON_ERROR_STOP=1 "$1" <<SQL
 set synchronous_commit = off;
 insert into semel.lane (id, tenant, queue) select max(id) + 1, 1, 'history' from semel.lane;
 create temp view past as select n, (lpad(to_hex(extract(epoch from now())::bigint * 1000 - 3600000 + n / 10000), 12, '0') || '7' ||
@@ -81,29 +83,40 @@ PYTHON
 rows() {
   if [[ $1 == sqlite ]]; then
     python3 -c "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(\"select count(*) from execution where worker = 'bench' and identity like 'old-%'\").fetchone()[0])" "$work/growth.db"
-  else psql -qAt "$pg" -c "select count(*) from semel.execution where identity like 'old-%'"; fi
+  else psql -qAt "$url" -c "select count(*) from semel.execution where identity like 'old-%'"; fi
 }
 
 for store in sqlite postgres; do
-  if [[ $store == sqlite ]]; then url=sqlite:$work/growth.db; else
-    psql -q "$SEMEL_TEST_PG" -c "create database semel_growth"
-    url=$pg
+  if [[ $store == sqlite ]]; then
+    url=sqlite:$work/growth.db
+    new=sqlite:$work/new.db
+  else
+    psql -q "$SEMEL_TEST_PG" -c "create database semel_growth" -c "create database semel_growth_new"
+    url=$(pg semel_growth)
+    new=$(pg semel_growth_new)
   fi
-  say "$store: empty"
-  empty=$(middle drain "$url" 50000)
   say "$store: loading $finished finished rows"
-  if [[ $store == sqlite ]]; then load_sqlite "$work/growth.db"; else load_postgres; fi
-  say "$store: grown"
-  grown=$(middle drain "$url" 50000)
+  drain "$url" 1000 >/dev/null
+  if [[ $store == sqlite ]]; then load_sqlite "$work/growth.db"; else load_postgres "$url"; fi
+  say "$store: new and grown"
+  empty=() grown=() quiet=() cleaning=()
+  for _ in 1 2 3; do
+    empty+=("$(drain "$new" 50000)")
+    grown+=("$(drain "$url" 50000)")
+  done
   say "$store: $queued queued"
   many=$(drain "$url" "$queued")
   say "$store: cleanup"
-  quiet=$(middle latency "$url")
-  "$semel" queue set history --retention 1s --store "$url" >/dev/null
   before=$(rows "$store")
-  start=$(date +%s%N)
-  cleaning=$(middle latency "$url")
-  took=$(($(date +%s%N) - start))
+  took=0
+  for _ in 1 2 3; do
+    keep "$url" 7d
+    quiet+=("$(latency "$url")")
+    keep "$url" 1s
+    start=$(date +%s%N)
+    cleaning+=("$(latency "$url")")
+    took=$((took + $(date +%s%N) - start))
+  done
   removed=$(((before - $(rows "$store")) * 1000000000 / took))
-  echo "{\"store\":\"$store\",\"finished\":$finished,\"queued\":$queued,\"empty_rate\":$empty,\"grown_rate\":$grown,\"queued_rate\":$many,\"latency_p99_ms\":$quiet,\"latency_p99_ms_in_cleanup\":$cleaning,\"removed_per_second\":$removed}"
+  echo "{\"store\":\"$store\",\"finished\":$finished,\"queued\":$queued,\"empty_rate\":$(middle "${empty[@]}"),\"grown_rate\":$(middle "${grown[@]}"),\"queued_rate\":$many,\"latency_p99_ms\":$(middle "${quiet[@]}"),\"latency_p99_ms_in_cleanup\":$(middle "${cleaning[@]}"),\"removed_per_second\":$removed}"
 done

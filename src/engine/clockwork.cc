@@ -269,13 +269,14 @@ void Clockwork::run_cleanup(Instant now) {
     page.limit = cleanup_page_;
   }
   page.min_age = engine_.directory().shortest_retention();
+  const Duration slice = options_.cleanup_slice * (engine_.env().store.slow_lane() != nullptr ? 2 : 1);
   const Duration begin = engine_.env().monotonic.now();
   submit(cleanup_, page, options_.cleanup_interval, &ClockworkStats::rows_cleaned,
-         [this, begin](const core::SweepAnswer& sweep, Instant at) {
+         [this, begin, slice](const core::SweepAnswer& sweep, Instant at) {
            cleanup_after_ = sweep.more ? sweep.next_after : ExecutionId{};
            const Duration took = engine_.env().monotonic.now() - begin;
-           if (took > options_.cleanup_slice) cleanup_page_ = std::max(cleanup_page_ / 2, kSmallestPage);
-           else if (took < options_.cleanup_slice / 2) cleanup_page_ = std::min(cleanup_page_ * 2, options_.page);
+           if (took > slice) cleanup_page_ = std::max(cleanup_page_ / 2, kSmallestPage);
+           else if (took < slice / 2) cleanup_page_ = std::min(cleanup_page_ * 2, options_.page);
            // A page that gave nothing was read for nothing: the rest of a store that keeps its rows can wait.
            const int rest = options_.cleanup_rest * (sweep.changed > 0 ? 1 : kIdleRests);
            if (sweep.more) cleanup_.due = add_saturated(at, std::max(took * rest, kShortestRest));

@@ -23,9 +23,9 @@ struct ClockworkOptions {
   Duration keys_interval{60'000'000};
   Duration alarm_interval{60'000'000};
   Duration cleanup_interval{3'600'000'000};
-  // A page of cleanup is as long as this takes, so that no claim waits for it noticeably, then the writer is left alone
-  // for `cleanup_rest` times as long.
-  Duration cleanup_slice{2'000};
+  // A page of cleanup is as long as this takes, so that no claim waits for it noticeably, and twice as long in a lane of
+  // its own, where claims do not wait behind it; then the writer is left alone for `cleanup_rest` times as long.
+  Duration cleanup_slice{1'000};
   int cleanup_rest = 4;
   std::int32_t page = 1000;             // of everything else
   Duration max_clock_step{60'000'000};  // a store clock that moved this much beside the monotonic one stops cleanup
