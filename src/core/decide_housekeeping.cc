@@ -1,4 +1,6 @@
 // Sessions, timers, sweeps. All of it is safe to run anywhere, any number of times, on several nodes at once.
+#include <algorithm>
+
 #include "base/uuid.h"
 #include "core/decide_parts.h"
 #include "core/run.h"
@@ -326,6 +328,27 @@ Answer decide_part(const KeysExpire& op, RowCache& rows, Instant now) {
     answer.changed += 1;
   }
   rows.prune_batch_marks = true;
+  answer.more = answer.looked_at >= op.limit;
+  return answer;
+}
+
+void gather_part(const LedgerSweep& op, const RowCache& rows, Instant, Needs& needs) {
+  if (!rows.noted) needs.ledger = LedgerScan{op.after, op.limit};
+}
+Answer decide_part(const LedgerSweep& op, RowCache& rows, Instant now) {
+  SweepAnswer answer;
+  answer.next_key = op.after;
+  const auto noted_now = [&](const IdentityKey& id) {
+    return std::ranges::any_of(
+        rows.ledger, [&](const LedgerNote& note) { return IdentityKey{note.tenant, note.space, note.key} == id; });
+  };
+  for (const auto& [id, at] : *rows.noted) {
+    answer.looked_at += 1;
+    answer.next_key = id;
+    if (add_saturated(at, kLedgerLife) > now || noted_now(id)) continue;
+    rows.ledger_forgotten.push_back(id);
+    answer.changed += 1;
+  }
   answer.more = answer.looked_at >= op.limit;
   return answer;
 }

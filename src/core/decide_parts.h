@@ -31,6 +31,7 @@ SEMEL_PART(TimersFire);
 SEMEL_PART(BlockedSweep);
 SEMEL_PART(RetentionSweep);
 SEMEL_PART(KeysExpire);
+SEMEL_PART(LedgerSweep);
 SEMEL_PART(InboxFeed);
 SEMEL_PART(EnqueueWithin);
 SEMEL_PART(LedgerAdd);

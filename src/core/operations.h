@@ -340,6 +340,12 @@ struct RetentionSweep {
 struct KeysExpire {
   std::int32_t limit = 1000;
 };
+// Forgets the counts and notes of ids about which nothing was noted for kLedgerLife, walking ids upwards from `after`,
+// at most `limit` of them looked at.
+struct LedgerSweep {
+  IdentityKey after;
+  std::int32_t limit = 100;
+};
 // Feeds one row that a caller wrote into the inbox inside its own transaction (PostgreSQL): enqueues and deletes the
 // inbox row in one transaction. A request that was refused stays in the inbox with its error, out of the way.
 struct InboxFeed {
@@ -365,6 +371,7 @@ struct SweepAnswer {
   std::int32_t looked_at = 0;
   std::int32_t changed = 0;
   ExecutionId next_after;  // RetentionSweep: where to go on
+  IdentityKey next_key;    // LedgerSweep: the same
   bool more = false;       // the limit was reached
 };
 
@@ -375,11 +382,11 @@ struct LedgerAdd {
 
 struct NoAnswer {};
 
-using Operation =
-    std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease,
-                 ExecutionCancel, ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure, KeyRelease, GroupCreate,
-                 SessionOpen, SessionRenew, SessionClose, LeaseForget, SessionsExpire, TimersFire, BlockedSweep,
-                 RetentionSweep, KeysExpire, InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal, RunResume>;
+using Operation = std::variant<TaskEnqueue, TaskClaim, TaskDeliver, TaskHeartbeat, TaskComplete, TaskFail, TaskRelease,
+                               ExecutionCancel, ExecutionRedrive, ExecutionDiscard, TenantEnsure, LaneEnsure,
+                               KeyRelease, GroupCreate, SessionOpen, SessionRenew, SessionClose, LeaseForget,
+                               SessionsExpire, TimersFire, BlockedSweep, RetentionSweep, KeysExpire, LedgerSweep,
+                               InboxFeed, EnqueueWithin, LedgerAdd, RunAdvance, RunSignal, RunResume>;
 
 // Every execution that an operation of a caller may create: a task or run of its own, steps, children, the next run.
 template <class Visit>
@@ -431,6 +438,7 @@ SEMEL_ANSWER(TimersFire, SweepAnswer);
 SEMEL_ANSWER(BlockedSweep, SweepAnswer);
 SEMEL_ANSWER(RetentionSweep, SweepAnswer);
 SEMEL_ANSWER(KeysExpire, SweepAnswer);
+SEMEL_ANSWER(LedgerSweep, SweepAnswer);
 SEMEL_ANSWER(InboxFeed, InboxAnswer);
 SEMEL_ANSWER(EnqueueWithin, EnqueueWithinAnswer);
 SEMEL_ANSWER(LedgerAdd, NoAnswer);

@@ -145,6 +145,10 @@ struct BlockedNeed {
   SlotKey key;
   std::int32_t limit = 0;
 };
+struct LedgerScan {
+  IdentityKey after;
+  std::int32_t limit = 0;
+};
 struct RetentionScan {
   ExecutionId after;
   ExecutionId before;
@@ -169,6 +173,7 @@ struct Needs {
   std::int32_t leases_expired = 0;         // how many executions' worth of leases without a live session; SKIP LOCKED
   std::int32_t keys_expired = 0;           // how many identities with expires_at <= now; SKIP LOCKED
   std::optional<RetentionScan> retention;  // executions by ascending id, after < id < before
+  std::optional<LedgerScan> ledger;        // ids with notes, ascending, after `after`
   std::optional<std::pair<LaneId, std::int32_t>> blocked_lane;  // first rows of a lane's blocked keys
   std::vector<std::int64_t> inbox;
   std::vector<ExecutionId> runs;
@@ -180,7 +185,7 @@ struct Needs {
     return identities.empty() && executions.empty() && payloads.empty() && lanes.empty() && lane_names.empty() &&
            tenant_names.empty() && key_slots.empty() && blocked.empty() && groups.empty() && sessions.empty() &&
            leases.empty() && attention.empty() && timers_due == 0 && leases_expired == 0 && keys_expired == 0 &&
-           !retention && !blocked_lane && inbox.empty() && runs.empty() && mail.empty() && watches.empty() &&
+           !retention && !ledger && !blocked_lane && inbox.empty() && runs.empty() && mail.empty() && watches.empty() &&
            signals.empty();
   }
 };
@@ -230,9 +235,16 @@ struct RowCache {
   std::optional<std::vector<IdentityKey>> keys_expired;  // loaded into `identities`
   std::optional<std::vector<ExecutionId>> retention;     // loaded into `executions`, ascending
   std::optional<std::vector<BlockedRow>> blocked_lane;
+  struct Noted {
+    IdentityKey id;
+    Instant at{};  // of the newest note
+  };
+  std::optional<std::vector<Noted>> noted;
 
   // Written, never read in a batch.
   std::vector<LedgerNote> ledger;  // to add to the counters now
+  std::vector<IdentityKey>
+      ledger_forgotten;            // ascending: counts and notes go, unless somebody noted something meanwhile
   bool prune_batch_marks = false;  // drop marks older than an hour
 
   // Collected for the caller, not stored.

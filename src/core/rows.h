@@ -357,5 +357,6 @@ struct LedgerNote {
   bool operator==(const LedgerNote&) const = default;
 };
 inline constexpr int kLedgerRecent = 20;
+inline constexpr Duration kLedgerLife = std::chrono::hours(24 * 30);  // after the last note about an id
 
 }  // namespace semel::core

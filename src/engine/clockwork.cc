@@ -25,14 +25,18 @@ Instant Clockwork::step(Instant now) {
   run_inbox(now);
   run_keys(now);
   run_alarms(now);
-  if (sane) run_cleanup(now);
+  if (sane) {
+    run_cleanup(now);
+    run_ledger(now);
+  }
   std::lock_guard lock(mutex_);
   if (stopping_) return kEndOfTime;
   Instant next = kEndOfTime;
   for (const Loop* loop : {&sessions_, &keys_, &inbox_, &directory_, &alarms_})
     if (!loop->busy) next = std::min(next, loop->due);
   if (!timers_.busy) next = std::min({next, std::max(timers_.due, next_timer_), timer_read_due_});
-  if (!cleanup_.busy && !clock_stepped_) next = std::min(next, cleanup_.due);
+  for (const Loop* loop : {&cleanup_, &ledger_})
+    if (!loop->busy && !clock_stepped_) next = std::min(next, loop->due);
   if (!promotion_.busy && !to_promote_.empty()) next = std::min(next, promotion_.due);
   return next;
 }
@@ -59,6 +63,7 @@ void Clockwork::clean_now() {
   {
     std::lock_guard lock(mutex_);
     cleanup_.due = Instant{};
+    ledger_.due = Instant{};
     keys_.due = Instant{};
   }
   rouse();
@@ -280,6 +285,23 @@ void Clockwork::run_cleanup(Instant now) {
            // A page that gave nothing was read for nothing: the rest of a store that keeps its rows can wait.
            const int rest = options_.cleanup_rest * (sweep.changed > 0 ? 1 : kIdleRests);
            if (sweep.more) cleanup_.due = add_saturated(at, std::max(took * rest, kShortestRest));
+         });
+}
+
+void Clockwork::run_ledger(Instant now) {
+  if (!may_run(ledger_, now)) return;
+  core::LedgerSweep page;
+  {
+    std::lock_guard lock(mutex_);
+    page.after = ledger_after_;
+    page.limit = options_.ledger_page;
+  }
+  const Duration begin = engine_.env().monotonic.now();
+  submit(ledger_, page, options_.cleanup_interval, &ClockworkStats::ids_forgotten,
+         [this, begin](const core::SweepAnswer& sweep, Instant at) {
+           ledger_after_ = sweep.more ? sweep.next_key : core::IdentityKey{};
+           const Duration took = engine_.env().monotonic.now() - begin;
+           if (sweep.more) ledger_.due = add_saturated(at, std::max(took * options_.cleanup_rest, kShortestRest));
          });
 }
 

@@ -23,11 +23,12 @@ struct ClockworkOptions {
   Duration keys_interval{60'000'000};
   Duration alarm_interval{60'000'000};
   Duration cleanup_interval{3'600'000'000};
-  // A page of cleanup is as long as this takes, so that no claim waits for it noticeably, and twice as long in a lane of
-  // its own, where claims do not wait behind it; then the writer is left alone for `cleanup_rest` times as long.
+  // A page of cleanup is as long as this takes, so that no claim waits for it noticeably, and twice as long in a lane
+  // of its own, where claims do not wait behind it; then the writer is left alone for `cleanup_rest` times as long.
   Duration cleanup_slice{1'000};
   int cleanup_rest = 4;
   std::int32_t page = 1000;             // of everything else
+  std::int32_t ledger_page = 100;       // ids, each with up to kLedgerRecent notes
   Duration max_clock_step{60'000'000};  // a store clock that moved this much beside the monotonic one stops cleanup
 };
 
@@ -36,6 +37,7 @@ struct ClockworkStats {
   std::uint64_t leases_expired = 0;
   std::uint64_t rows_cleaned = 0;
   std::uint64_t keys_expired = 0;
+  std::uint64_t ids_forgotten = 0;  // by the ledger
   std::uint64_t promoted = 0;
   std::uint64_t inbox_fed = 0;
   std::uint64_t clock_steps = 0;  // an alarm: the store's clock jumped, cleanup is paused
@@ -77,6 +79,7 @@ class Clockwork {
   void run_inbox(Instant now);
   void run_alarms(Instant now);
   void run_cleanup(Instant now);
+  void run_ledger(Instant now);
   void run_promotion(Instant now);
   bool may_run(Loop& loop, Instant now);
   bool clock_is_sane(Instant now);
@@ -87,10 +90,11 @@ class Clockwork {
   Engine& engine_;
   ClockworkOptions options_;
   mutable std::mutex mutex_;  // guards everything below
-  Loop timers_, sessions_, keys_, inbox_, cleanup_, directory_, promotion_, alarms_;
+  Loop timers_, sessions_, keys_, inbox_, cleanup_, ledger_, directory_, promotion_, alarms_;
   Instant next_timer_ = kEndOfTime;  // earliest timer known: a hint
   Instant timer_read_due_{};
   ExecutionId cleanup_after_;
+  core::IdentityKey ledger_after_;
   std::int32_t cleanup_page_ = kSmallestPage;
   std::vector<core::LaneId> to_promote_;
   bool anchored_ = false;

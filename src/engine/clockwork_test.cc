@@ -173,6 +173,29 @@ TEST(Clockwork, PagesOfCleanupGrowWhileTheyAreQuickAndShrinkWhenTheyAreNot) {
   EXPECT_LT(pages.back(), pages.front());
 }
 
+// The ledger is bounded in ids too, page by page.
+TEST(Clockwork, LedgerForgetsWhatNobodyAskedAgainForAMonth) {
+  ClockWorld world;
+  for (const char* id : {"a", "b"}) {
+    EnqueueRequest request;
+    request.task_id = id;
+    world.enqueue(request);
+    world.enqueue(request);
+  }
+  world.pass(Duration{5'000'000});
+  const auto noted = [&](const char* id) {
+    return world.memory.ledger_get({core::kDefaultTenant, core::Space::task, id}).value().has_value();
+  };
+  EXPECT_TRUE(noted("a") && noted("b"));
+  world.jump(24 * 29 * kHour);
+  world.pass(Duration{1'000'000});
+  EXPECT_TRUE(noted("a") && noted("b"));
+  world.jump(24 * kHour);
+  world.pass(Duration{1'000'000});
+  EXPECT_FALSE(noted("a") || noted("b"));
+  EXPECT_EQ(world.node.clockwork.stats().ids_forgotten, 2u);
+}
+
 // R7, K1
 TEST(Clockwork, JumpOfTheStoresClockStopsCleanup) {
   ClockWorld world;

@@ -63,6 +63,11 @@ Error overloaded(std::size_t queued) {
                                                " operations wait); repeat after a pause");
 }
 
+bool removes_old(const core::Operation& operation) {
+  return std::holds_alternative<core::RetentionSweep>(operation) ||
+         std::holds_alternative<core::LedgerSweep>(operation);
+}
+
 #if defined(SEMEL_MUTANT_ACK_BEFORE_COMMIT)
 std::optional<core::Answer> premature_answer(const core::Operation& operation) {
   if (const auto* enqueue = std::get_if<core::TaskEnqueue>(&operation))
@@ -129,7 +134,7 @@ std::optional<Error> Writer::refusal_for(std::size_t count, std::size_t bytes, b
 // than one that rests. Others about the same id follow it as long as it is under way. The first line counts duplicates
 // now and then, which costs them more than a look.
 Writer::Line& Writer::line_for(Item& item) {
-  if (slow_ && std::holds_alternative<core::RetentionSweep>(item.operation)) return *slow_;
+  if (slow_ && removes_old(item.operation)) return *slow_;
   Line& own = *lines_[line_of(item.operation, lines_.size())];
   if (&own == lines_.back().get()) return own;
   const auto key = line_key(item.operation);

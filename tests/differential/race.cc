@@ -235,6 +235,7 @@ std::vector<std::string> wanted_outcomes() {
           "BlockedSweep changed",
           "RetentionSweep changed",
           "KeysExpire changed",
+          "LedgerSweep changed",
           "InboxFeed not fed",
           "LedgerAdd done",
           "RunAdvance running",

@@ -197,9 +197,9 @@ const std::vector<std::string>& operation_kinds() {
       "TaskEnqueue",    "TaskClaim",       "TaskDeliver",      "TaskHeartbeat",    "TaskComplete", "TaskFail",
       "TaskRelease",    "ExecutionCancel", "ExecutionRedrive", "ExecutionDiscard", "TenantEnsure", "LaneEnsure",
       "KeyRelease",     "GroupCreate",     "SessionOpen",      "SessionRenew",     "SessionClose", "LeaseForget",
-      "SessionsExpire", "TimersFire",      "BlockedSweep",     "RetentionSweep",   "KeysExpire",   "InboxFeed",
-      "EnqueueWithin",  "LedgerAdd",       "RunAdvance",       "RunSignal",        "RunResume"};
-  static_assert(std::variant_size_v<core::Operation> == 29, "name the new operation here");
+      "SessionsExpire", "TimersFire",      "BlockedSweep",     "RetentionSweep",   "KeysExpire",   "LedgerSweep",
+      "InboxFeed",      "EnqueueWithin",   "LedgerAdd",        "RunAdvance",       "RunSignal",    "RunResume"};
+  static_assert(std::variant_size_v<core::Operation> == 30, "name the new operation here");
   return kinds;
 }
 

@@ -369,8 +369,8 @@ class Run {
            changed(rows_.attention) + changed(rows_.inbox) + changed(rows_.runs) + changed(rows_.mail) +
            changed(rows_.signals) + moved(rows_.watches) + static_cast<std::int32_t>(rows_.history.size()) +
            moved(rows_.ready) + moved(rows_.blocked) + moved(rows_.timers) +
-           static_cast<std::int32_t>(rows_.ledger.size() + rows_.tenant_names.size()) + created +
-           (rows_.prune_batch_marks ? 1 : 0);
+           static_cast<std::int32_t>(rows_.ledger.size() + rows_.ledger_forgotten.size() + rows_.tenant_names.size()) +
+           created + (rows_.prune_batch_marks ? 1 : 0);
   }
 
   Mark mark() const {

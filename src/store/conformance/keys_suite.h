@@ -348,4 +348,40 @@ TEST_P(Ledger, CountsPerRuleAndTheMostRecentNotes) {
   EXPECT_FALSE(store_->ledger_get({core::kDefaultTenant, core::Space::task, "silent"}).value().has_value());
 }
 
+// What nobody was told again for a month is forgotten, whether its task is still there or not; the rest stays whole.
+TEST_P(Ledger, ForgetsIdsAboutWhichNothingWasNotedForAMonth) {
+  const auto note = [&](const char* id) {
+    run<core::TaskEnqueue>(task().with_id(id));
+    run(core::LedgerAdd{notes_});
+  };
+  const auto counted = [&](const char* id) {
+    const auto view = store_->ledger_get({core::kDefaultTenant, core::Space::task, id}).value();
+    return view ? view->recent.size() : 0;
+  };
+  for (const char* id : {"a", "b", "c"}) {
+    enqueue(task().with_id(id));
+    note(id);
+  }
+  advance(24h * 29);
+  note("b");
+  advance(24h);
+  core::LedgerSweep sweep;
+  sweep.limit = 2;
+  const auto first = run(sweep);
+  EXPECT_EQ(first.looked_at, 2);
+  EXPECT_EQ(first.changed, 1);
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(first.next_key, (core::IdentityKey{core::kDefaultTenant, core::Space::task, "b"}));
+  sweep.after = first.next_key;
+  const auto second = run(sweep);
+  EXPECT_EQ(second.looked_at, 1);
+  EXPECT_EQ(second.changed, 1);
+  EXPECT_FALSE(second.more);
+  EXPECT_EQ(counted("a"), 0u);
+  EXPECT_EQ(counted("b"), 2u);
+  EXPECT_EQ(counted("c"), 0u);
+  note("c");
+  EXPECT_EQ(counted("c"), 1u);
+}
+
 }  // namespace semel::store::conformance

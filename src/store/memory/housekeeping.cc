@@ -1,4 +1,6 @@
 // docs/rules.md, "Sessions and housekeeping".
+#include <algorithm>
+
 #include "base/uuid.h"
 #include "core/error_text.h"
 #include "store/memory/model.h"
@@ -230,6 +232,26 @@ core::Answer Model::run(const core::KeysExpire& q) {
     if (answer.looked_at >= q.limit) break;
     it = t_.identities.erase(it);
     ++answer.looked_at;
+    ++answer.changed;
+    ++effects_.changes;
+  }
+  answer.more = answer.looked_at >= q.limit;
+  return answer;
+}
+
+core::Answer Model::run(const core::LedgerSweep& q) {
+  SweepAnswer answer;
+  answer.next_key = q.after;
+  for (auto it = t_.ledger.upper_bound(q.after); it != t_.ledger.end() && answer.looked_at < q.limit;) {
+    answer.next_key = it->first;
+    ++answer.looked_at;
+    const bool lately = std::ranges::any_of(
+        it->second.recent, [&](const auto& note) { return note.at + std::chrono::hours(30 * 24) > now_; });
+    if (lately) {
+      ++it;
+      continue;
+    }
+    it = t_.ledger.erase(it);
     ++answer.changed;
     ++effects_.changes;
   }

@@ -61,6 +61,7 @@ class Model {
   Answer run(const core::BlockedSweep& q);
   Answer run(const core::RetentionSweep& q);
   Answer run(const core::KeysExpire& q);
+  Answer run(const core::LedgerSweep& q);
   Answer run(const core::InboxFeed& q);
   Answer run(const core::EnqueueWithin& q);
   Answer run(const core::LedgerAdd& q);

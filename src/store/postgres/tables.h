@@ -84,7 +84,7 @@ class PostgresTables final : public batch::Tables {
   void write_limits(const core::RowCache& cache);
   void write_sessions(const core::RowCache& cache, Instant now);
   void write_inbox(const core::RowCache& cache);
-  void write_ledger(const core::RowCache& cache);
+  void write_ledger(const core::RowCache& cache, Instant now);
 
   void look_back(const PgError& error);
 

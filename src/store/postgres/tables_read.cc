@@ -213,6 +213,17 @@ void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, 
                  cache.identities.load(key, std::move(row));
                }
              });
+  if (needs.ledger) {
+    const auto& [after, limit] = *needs.ledger;
+    plan.add(
+        queue(statements::ledger_noted, Params().i32(after.tenant).i16(after.space).bytes(after.key).i32(limit)),
+        [&cache](const Rows& rows) {
+          auto& out = cache.noted.emplace();
+          for (int r = 0; r < rows.count(); ++r)
+            out.push_back({{core::TenantId{rows.i32(r, 0)}, static_cast<core::Space>(rows.i16(r, 1)), rows.text(r, 2)},
+                           from_micros(rows.i64(r, 3))});
+        });
+  }
   if (needs.retention) {
     const auto params =
         Params().bytes(needs.retention->after).bytes(needs.retention->before).i32(needs.retention->limit);

@@ -152,7 +152,7 @@ void PostgresTables::write(const core::RowCache& cache, Instant now) {
     write_limits(cache);
     write_sessions(cache, now);
     write_inbox(cache);
-    write_ledger(cache);
+    write_ledger(cache, now);
     if (cache.prune_batch_marks) {
       const Instant before = add_saturated(now, -std::chrono::hours(1));
       queue(statements::batch_mark_prune, Params().bytes(base::uuidv7_lower_bound<BatchId>(before)).i64(before));
@@ -392,7 +392,12 @@ void PostgresTables::write_inbox(const core::RowCache& cache) {
 }
 
 // A burst of duplicates of one id costs its counters and the notes that will be kept, not a row each.
-void PostgresTables::write_ledger(const core::RowCache& cache) {
+void PostgresTables::write_ledger(const core::RowCache& cache, Instant now) {
+  if (!cache.ledger_forgotten.empty()) {
+    const Params ids = key_params(cache.ledger_forgotten);
+    for (const Statement* rows : {&statements::ledger_forget, &statements::ledger_note_forget})
+      queue(*rows, Params(ids).i64(add_saturated(now, -core::kLedgerLife)));
+  }
   if (cache.ledger.empty()) return;
   std::map<std::pair<core::IdentityKey, core::LedgerRule>, std::int64_t> counts;
   std::map<core::IdentityKey, std::vector<const core::LedgerNote*>> by_id;

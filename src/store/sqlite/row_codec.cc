@@ -190,6 +190,12 @@ core::Watch read_watch(const Statement& from) {
   return w;
 }
 
+core::RowCache::Noted read_noted(const Statement& from) {
+  core::RowCache::Noted n;
+  Columns(from, 0)(n.id.tenant, n.id.space, n.id.key, n.at);
+  return n;
+}
+
 core::SignalKey read_signal(const Statement& from) {
   core::SignalKey s;
   Columns(from, 0)(s.run, s.name, s.dedupe);

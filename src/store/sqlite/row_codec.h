@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/rows.h"
+#include "core/row_cache.h"
 #include "store/sqlite/connection.h"
 
 namespace semel::store::sqlite {
@@ -49,5 +49,6 @@ core::HistoryRow read_history(const Statement& from);
 core::Mail read_mail(const Statement& from);
 core::Watch read_watch(const Statement& from);
 core::SignalKey read_signal(const Statement& from);
+core::RowCache::Noted read_noted(const Statement& from);
 
 }  // namespace semel::store::sqlite

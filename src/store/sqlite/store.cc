@@ -9,7 +9,8 @@ namespace {
 
 bool frees_space(const core::Operation& operation) {
   return std::holds_alternative<core::RetentionSweep>(operation) ||
-         std::holds_alternative<core::KeysExpire>(operation) || std::holds_alternative<core::LeaseForget>(operation) ||
+         std::holds_alternative<core::KeysExpire>(operation) || std::holds_alternative<core::LedgerSweep>(operation) ||
+         std::holds_alternative<core::LeaseForget>(operation) ||
          std::holds_alternative<core::ExecutionDiscard>(operation);
 }
 

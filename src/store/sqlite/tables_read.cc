@@ -148,6 +148,10 @@ void SqliteTables::read_expired(const core::Needs& needs, core::RowCache& cache,
       cache.identities.load(row.id, row);
     }
   }
+  if (needs.ledger) {
+    const auto& [after, limit] = *needs.ledger;
+    cache.noted = all_rows(db_.prepared("ledger_noted").bind(after.tenant, after.space, after.key, limit), read_noted);
+  }
   if (needs.retention) {
     auto& ids = cache.retention.emplace();
     const core::RetentionScan& scan = *needs.retention;

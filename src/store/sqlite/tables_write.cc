@@ -206,6 +206,9 @@ void SqliteTables::write_sessions(const core::RowCache& cache) {
 
 // A burst of duplicates of one id costs its counters and at most a ring of notes, not a row each.
 void SqliteTables::write_ledger(const core::RowCache& cache) {
+  for (const core::IdentityKey& id : cache.ledger_forgotten)
+    for (const char* rows : {"ledger_forget", "ledger_note_forget"})
+      db_.prepared(rows).bind(id.tenant, id.space, id.key).run();
   std::map<core::IdentityKey, std::vector<const core::LedgerNote*>> by_id;
   for (const core::LedgerNote& note : cache.ledger) by_id[{note.tenant, note.space, note.key}].push_back(&note);
   for (const auto& [id, notes] : by_id) {

@@ -12,6 +12,14 @@ INSERT INTO ledger VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (tenant, space, key, rule) DO UPDATE SET count = count + excluded.count
 -- :name ledger_note_put
 REPLACE INTO ledger_note VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+-- Ids with the instant of their newest note.
+-- :name ledger_noted
+SELECT tenant, space, key, max(at) FROM ledger_note
+WHERE (tenant, space, key) > (?1, ?2, ?3) GROUP BY tenant, space, key LIMIT ?4
+-- :name ledger_forget
+DELETE FROM ledger WHERE tenant = ?1 AND space = ?2 AND key = ?3
+-- :name ledger_note_forget
+DELETE FROM ledger_note WHERE tenant = ?1 AND space = ?2 AND key = ?3
 -- :name ledger_counts
 SELECT rule, count FROM ledger WHERE tenant = ?1 AND space = ?2 AND key = ?3 ORDER BY rule
 -- :name ledger_notes
