@@ -15,7 +15,7 @@ std::optional<std::string> environment(const char* name) {
 // What one batch frees the next one needs again: given back to the system in between, its pages are zeroed anew each
 // time.
 void keep_freed_memory() {
-  constexpr int kKept = 64 << 20;
+  constexpr int kKept = 16 << 20;
   mallopt(M_TRIM_THRESHOLD, kKept);
   mallopt(M_MMAP_THRESHOLD, kKept / 2);
 }
