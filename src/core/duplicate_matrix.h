@@ -20,8 +20,8 @@ enum class DuplicateOutcome : std::uint8_t { created, existing, error };
 struct DuplicateAnswer {
   DuplicateOutcome outcome = DuplicateOutcome::created;
   std::optional<ErrorCode> error = std::nullopt;  // set iff outcome is error
-  bool links_previous = false;     // created: previous_execution_id is the execution found
-  bool terminates_live = false;    // created: the live run found ends `cancelled`, close_reason `terminated`
+  bool links_previous = false;                    // created: previous_execution_id is the execution found
+  bool terminates_live = false;  // created: the live run found ends `cancelled`, close_reason `terminated`
 
   bool operator==(const DuplicateAnswer&) const = default;
 };

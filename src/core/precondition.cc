@@ -6,8 +6,8 @@
 namespace semel::core {
 namespace {
 
-constexpr std::array<std::string_view, 5> kWords = {"missing", "concurrent-claim", "already-completed", "unexpected-terminal",
-                                                    "unexpected-nonterminal"};
+constexpr std::array<std::string_view, 5> kWords = {"missing", "concurrent-claim", "already-completed",
+                                                    "unexpected-terminal", "unexpected-nonterminal"};
 
 }  // namespace
 

@@ -40,7 +40,7 @@ const std::vector<Case> kRules = {
     {"HeavyHeadersOnlyInSources", heavy_headers,            //
      "src/store/sqlite/store.h", "#include <sqlite3.h>\n",  //
      "src/store/sqlite/store.cc", "#include <sqlite3.h>\n"},
-    {"HeavyHeadersOnlyInTheirRoom", heavy_headers,          //
+    {"HeavyHeadersOnlyInTheirRoom", heavy_headers,         //
      "src/engine/claim.cc", "#include <openssl/evp.h>\n",  //
      "src/base/sha256.cc", "#include <openssl/evp.h>\n"},
     {"PublicHeadersAreLight", public_headers_are_light,     //
