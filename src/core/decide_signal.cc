@@ -70,7 +70,7 @@ Answer tell(const RunSignal& op, RowCache& rows, const Execution& e, bool starte
 Answer start_and_tell(const RunSignal& op, RowCache& rows, Instant now) {
   TaskEnqueue request = *op.start;
   request.on_duplicate = OnDuplicate::return_existing;
-  const Answer answer = decide_part(request, rows, now);
+  Answer answer = decide_part(request, rows, now);
   const auto* run = std::get_if<EnqueueAnswer>(&answer);
   if (!run) return answer;
   const Execution* e = peek(rows.executions, run->execution);

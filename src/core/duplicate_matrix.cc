@@ -129,7 +129,6 @@ std::string describe(const DuplicateAnswer& answer) {
 void append_section(std::string& out, Kind kind, const std::vector<DuplicateCell>& cells) {
   out += "\n## " + std::string(to_string(kind)) + "s, same name and same args\n\n";
   out += "| found | reuse | `return` | `reject` | `replace` |\n|---|---|---|---|---|\n";
-  std::string row;
   for (const DuplicateCell& cell : cells) {
     if (cell.kind != kind || !cell.match_args || !cell.same_args || !cell.same_name) continue;
     if (cell.on_duplicate == kReturn) {

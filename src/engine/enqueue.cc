@@ -87,7 +87,7 @@ void Engine::settle_lanes(std::shared_ptr<std::vector<Result<Prepared>>> all, st
     const core::TenantId tenant = item->operation.tenant;
     const std::string queue = item->queue;
     return with_lane(tenant, queue, [this, all, i, then = std::move(then)](Result<LaneRef> made) {
-      if (!made) (*all)[i] = std::move(made).error();
+      if (!made) (*all)[i] = made.error();
       settle_lanes(all, made ? i : i + 1, then);
     });
   }

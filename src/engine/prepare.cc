@@ -163,7 +163,7 @@ Result<core::TaskEnqueue> prepare_enqueue(EnqueueRequest& request, core::TenantI
 Result<void> apply_lane(core::TaskEnqueue& operation, const core::RetryOverrides& call, const LaneEntry& lane) {
   operation.lane = lane.lane.id;
   core::RetryOverrides queue = lane.retry;
-  if (lane.lane.config.max_attempts) queue.max_attempts = *lane.lane.config.max_attempts;
+  if (lane.lane.config.max_attempts) queue.max_attempts = lane.lane.config.max_attempts;
   const core::RetryPolicy policy = core::resolve_policy(call, queue);
   SEMEL_CHECK(core::validate_policy(policy));
   // A workflow is run again as a whole only when its caller asked for that: its steps have their own attempts.

@@ -162,7 +162,7 @@ void Engine::terminate(std::string_view tenant, ExecutionId execution, Callback<
   if (!id) return done(id.error());
   core::ExecutionCancel operation{*id, execution};
   operation.terminate = true;
-  send(std::move(operation), std::move(done));
+  send(operation, std::move(done));
 }
 
 void Engine::resume(std::string_view tenant, ExecutionId execution, Callback<core::ResumeAnswer> done) {

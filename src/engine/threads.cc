@@ -362,7 +362,6 @@ std::optional<Error> Runtime::fatal_error() const {
 
 Result<DeliverOutcome> Runtime::deliver(DeliverRequest request, const Handler& handler) {
   const std::string tenant = request.tenant;
-  const std::string worker = request.worker;
   const Duration lease = request.lease;
   auto delivered = wait<DeliverOutcome>([&](auto done) { engine().deliver(std::move(request), std::move(done)); });
   if (!delivered || delivered->outcome != core::DeliveryOutcome::claimed) return delivered;

@@ -103,7 +103,7 @@ Instant Worker::next_step(Instant now) const {
 void Worker::carry_out(Todo todo) {
   for (auto& [run, reason] : todo.stop) run->request_stop(reason);
   if (todo.lost && owner_ != nullptr) owner_->lose(*todo.lost);
-  for (auto& release : todo.give_back) submit(std::move(release), nullptr);
+  for (const auto& release : todo.give_back) submit(release, nullptr);
   if (!todo.own.empty()) owner_->own(std::move(todo.own));
   for (auto& run : todo.release) send_release(run);
   for (auto& run : todo.end) send_end(run);

@@ -327,7 +327,6 @@ class Reverse : public PayloadCodec {
 };
 
 TEST(Codec, StoreSeesOnlySealedBytes) {
-  std::string seen_by_another;
   TestEngine kit(testing::TestOptions().engine(Options().codec(std::make_shared<Reverse>())));
   auto worker = kit->start_worker(WorkerOptions().add(kCharge)).value();
   const auto options = EnqueueOptions().task_id("x");

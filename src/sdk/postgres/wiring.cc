@@ -11,7 +11,7 @@ namespace {
 
 class PostgresBackend final : public sdk::Backend {
  public:
-  explicit PostgresBackend(BackendOptions options) : options_(std::move(options)) {}
+  explicit PostgresBackend(BackendOptions options) : options_(options) {}
 
   std::vector<std::string_view> schemes() const override { return {"postgres", "postgresql"}; }
   std::string_view form() const override { return "postgres://USER@HOST/DATABASE"; }

@@ -156,7 +156,8 @@ engine::WorkflowTable::Maker make_run_code(WorkflowStarter starter, Sealer seale
     info.workflow_name = view.execution.name;
     info.started_at = view.execution.created_at;
     auto args = sealer.open(Payload{static_cast<Encoding>(view.payload.encoding), view.payload.args});
-    info.args = args ? std::move(args->bytes) : view.payload.args;  // the code says DecodeFailed
+    if (args) info.args = std::move(args->bytes);
+    else info.args = view.payload.args;  // the code says DecodeFailed
     return std::make_unique<MachineCode>(starter, std::move(info), sealer, log, view);
   };
 }

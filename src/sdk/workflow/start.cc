@@ -143,7 +143,7 @@ Result<bool> RawHandle::signal_raw(std::string name, Result<Payload> value, std:
 }
 
 Result<Payload> RawHandle::update_raw(std::string name, Result<Payload> argument, const UpdateOptions& options) const {
-  const auto id = options.id();
+  const auto& id = options.id();
   auto request = to_signal(std::move(name), std::move(argument), id ? *id : host_->fresh_id(), *host_);
   if (!request) return std::move(request).error();
   request->tenant = tenant_;

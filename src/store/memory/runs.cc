@@ -406,7 +406,7 @@ core::Answer Model::run(const RunSignal& q) {
     const bool fits = start.kind == Kind::workflow && start.tenant == q.tenant && start.identity == q.identity;
     if (!fits || q.execution) return make_error(ErrorCode::InvalidArgument, "another workflow than the signal's");
     start.on_duplicate = OnDuplicate::return_existing;
-    const Answer answer = run(start);
+    Answer answer = run(start);
     if (std::holds_alternative<Error>(answer)) return answer;
     const auto& found = std::get<core::EnqueueAnswer>(answer);
     started = found.created;

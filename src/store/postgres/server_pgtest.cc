@@ -88,7 +88,6 @@ TEST(PostgresServer, ANewerSchemaIsRefusedIffItSaysSo) {
 
 // X23
 TEST(PostgresServer, ADatabaseThatIsNotUtf8IsRefused) {
-  const std::string url = testing::test_postgres_url();
   TempPostgres database;
   const std::string name = database.database() + "_latin";
   database.query("create database " + name + " encoding 'LATIN1' template template0 locale 'C'");

@@ -174,8 +174,9 @@ void load_expired_leases(const Rows& rows, RowCache& cache, std::int32_t limit) 
   for (int r = 0; r < rows.count() && executions < limit; ++r) {
     core::Lease lease = read_lease(rows, r);
     executions += static_cast<std::int64_t>(lease.executions.size());
-    out.push_back(lease.id);
-    cache.leases.load(lease.id, std::move(lease));
+    const ClaimId id = lease.id;
+    out.push_back(id);
+    cache.leases.load(id, std::move(lease));
   }
 }
 
@@ -183,8 +184,9 @@ void load_retention(const Rows& rows, RowCache& cache) {
   auto& out = cache.retention.emplace();
   for (int r = 0; r < rows.count(); ++r) {
     core::Execution e = read_execution(rows, r);
-    out.push_back(e.id);
-    cache.executions.load(e.id, std::move(e));
+    const ExecutionId id = e.id;
+    out.push_back(id);
+    cache.executions.load(id, std::move(e));
   }
   std::sort(out.begin(), out.end());
 }
@@ -196,8 +198,9 @@ void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, 
     plan.add(queue(statements::session_over, params), [&cache](const Rows& rows) {
       auto& out = cache.sessions_over.emplace();
       for (core::Session& session : all<core::Session>(rows, read_session)) {
-        out.push_back(session.id);
-        cache.sessions.load(session.id, std::move(session));
+        const SessionId id = session.id;
+        out.push_back(id);
+        cache.sessions.load(id, std::move(session));
       }
     });
     plan.add(queue(statements::lease_expired, params),

@@ -116,8 +116,8 @@ Connection::Connection(const std::string& path, Access access, const std::string
 
 std::int64_t Connection::extend_wal(std::int64_t bytes) {
   sqlite3_file* file = nullptr;
-  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) != SQLITE_OK || file == nullptr ||
-      file->pMethods == nullptr)
+  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, static_cast<void*>(&file)) != SQLITE_OK ||
+      file == nullptr || file->pMethods == nullptr)
     return 0;
   sqlite3_int64 length = 0;
   if (file->pMethods->xFileSize(file, &length) != SQLITE_OK) return 0;

@@ -128,16 +128,18 @@ void SqliteTables::read_expired(const core::Needs& needs, core::RowCache& cache,
       while (executions < needs.leases_expired && expired.step()) {
         core::Lease lease = read_lease(expired);
         executions += static_cast<std::int64_t>(lease.executions.size());
-        leases.push_back(lease.id);
-        cache.leases.load(lease.id, std::move(lease));
+        const ClaimId id = lease.id;
+        leases.push_back(id);
+        cache.leases.load(id, std::move(lease));
       }
       expired.reset();
     }
     auto& over = cache.sessions_over.emplace();
     for (core::Session& session :
          all_rows(db_.prepared("session_over").bind(now, needs.leases_expired), read_session)) {
-      over.push_back(session.id);
-      cache.sessions.load(session.id, std::move(session));
+      const SessionId id = session.id;
+      over.push_back(id);
+      cache.sessions.load(id, std::move(session));
     }
   }
   if (needs.keys_expired > 0) {
@@ -157,8 +159,9 @@ void SqliteTables::read_expired(const core::Needs& needs, core::RowCache& cache,
     const core::RetentionScan& scan = *needs.retention;
     for (auto& row :
          all_rows(db_.prepared("execution_retention").bind(scan.after, scan.before, scan.limit), kExecution)) {
-      ids.push_back(row.id);
-      cache.executions.load(row.id, std::move(row));
+      const ExecutionId id = row.id;
+      ids.push_back(id);
+      cache.executions.load(id, std::move(row));
     }
   }
 }
