@@ -14,17 +14,18 @@ namespace semel::store::postgres {
   X(batch_mark_win) X(begin) X(blocked_delete) X(blocked_insert) X(blocked_lock) X(blocked_lock_lane)         \
   X(clock_read) X(commit) X(execution_delete) X(execution_insert) X(execution_insert_claimed)                 \
   X(execution_insert_claimed_one) X(execution_insert_full) X(execution_lock) X(execution_lock_by_identity)    \
-  X(execution_retention) X(execution_succeed) X(execution_update) X(group_delete) X(group_lock) X(group_put)  \
-  X(hand_over) X(history_insert) X(identity_delete) X(identity_expired) X(identity_insert)                    \
+  X(execution_retention) X(execution_succeed) X(execution_update) X(group_delete) X(group_lock)               \
+  X(group_put) X(hand_over) X(history_insert) X(identity_delete) X(identity_expired) X(identity_insert)       \
   X(identity_insert_one) X(identity_lock) X(identity_update) X(identity_win) X(inbox_delete) X(inbox_lock)    \
   X(inbox_update) X(key_slot_delete) X(key_slot_insert) X(key_slot_lock) X(key_slot_update) X(lane_ensure)    \
   X(lane_lock) X(lane_lock_by_name) X(lane_update) X(lease_delete) X(lease_expired) X(lease_insert)           \
   X(lease_insert_live) X(lease_known) X(lease_lock) X(lease_put) X(ledger_count) X(ledger_forget)             \
-  X(ledger_note_forget) X(ledger_note_insert) X(ledger_note_trim) X(ledger_noted) X(listeners) X(mail_delete) X(mail_insert) X(mail_read) X(notify) X(payload_read)       \
-  X(ready_delete) X(ready_insert) X(rollback) X(run_delete) X(run_lock) X(run_put) X(session_delete)          \
-  X(session_lock) X(session_over) X(session_put) X(session_share) X(signal_insert) X(signal_read) X(take)     \
-  X(target_look) X(tenant_by_name) X(tenant_ensure) X(timer_delete) X(timer_due) X(timer_insert)              \
-  X(watch_delete) X(watch_insert) X(watch_lock)
+  X(ledger_note_forget) X(ledger_note_insert) X(ledger_note_trim) X(ledger_noted) X(listeners)                \
+  X(mail_delete) X(mail_insert) X(mail_read) X(notify) X(payload_read) X(ready_delete) X(ready_insert)        \
+  X(rollback) X(run_delete) X(run_lock) X(run_put) X(session_delete) X(session_lock) X(session_over)          \
+  X(session_put) X(session_share) X(signal_insert) X(signal_read) X(take) X(target_look) X(tenant_by_name)    \
+  X(tenant_ensure) X(timer_delete) X(timer_due) X(timer_insert) X(watch_delete) X(watch_insert)               \
+  X(watch_lock)
 
 // Of the readers.
 #define SEMEL_PG_READER_STATEMENTS(X)                                                                   \
