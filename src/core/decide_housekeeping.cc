@@ -332,20 +332,34 @@ Answer decide_part(const KeysExpire& op, RowCache& rows, Instant now) {
   return answer;
 }
 
-void gather_part(const LedgerSweep& op, const RowCache& rows, Instant, Needs& needs) {
-  if (!rows.noted) needs.ledger = LedgerScan{op.after, op.limit};
+// What has no id of its own is noted under its execution_id.
+void gather_part(const LedgerSweep& op, const RowCache& rows, Instant now, Needs& needs) {
+  if (!rows.noted) {
+    needs.ledger = LedgerScan{op.after, op.limit};
+    return;
+  }
+  for (const auto& [id, at] : *rows.noted) {
+    if (add_saturated(at, kLedgerLife) > now) continue;
+    want(rows.identities, id, needs.identities);
+    if (const auto execution = ExecutionId::parse(id.key)) want(rows.executions, *execution, needs.executions);
+  }
 }
 Answer decide_part(const LedgerSweep& op, RowCache& rows, Instant now) {
   SweepAnswer answer;
   answer.next_key = op.after;
+  const auto is_there = [&](const IdentityKey& id) {
+    const auto execution = ExecutionId::parse(id.key);
+    return peek(rows.identities, id) || (execution && peek(rows.executions, *execution));
+  };
   const auto noted_now = [&](const IdentityKey& id) {
-    return std::ranges::any_of(
-        rows.ledger, [&](const LedgerNote& note) { return IdentityKey{note.tenant, note.space, note.key} == id; });
+    return std::ranges::any_of(rows.ledger, [&](const LedgerNote& note) {
+      return note.key == id.key && note.space == id.space && note.tenant == id.tenant;
+    });
   };
   for (const auto& [id, at] : *rows.noted) {
     answer.looked_at += 1;
     answer.next_key = id;
-    if (add_saturated(at, kLedgerLife) > now || noted_now(id)) continue;
+    if (add_saturated(at, kLedgerLife) > now || is_there(id) || noted_now(id)) continue;
     rows.ledger_forgotten.push_back(id);
     answer.changed += 1;
   }

@@ -340,8 +340,8 @@ struct RetentionSweep {
 struct KeysExpire {
   std::int32_t limit = 1000;
 };
-// Forgets the counts and notes of ids about which nothing was noted for kLedgerLife, walking ids upwards from `after`,
-// at most `limit` of them looked at.
+// Forgets the counts and notes of ids that are gone and about which nothing was noted for kLedgerLife, walking ids
+// upwards from `after`, at most `limit` of them looked at.
 struct LedgerSweep {
   IdentityKey after;
   std::int32_t limit = 100;

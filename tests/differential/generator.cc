@@ -66,7 +66,7 @@ Duration Generator::next_pause() {
     return Duration{static_cast<std::int64_t>(1 + random_.below(pace_ == 0 ? 300'000 : 2'000'000))};
   if (dice < 97) return std::chrono::milliseconds(1 + random_.below(pace_ == 1 ? 10'000 : 30'000));
   if (dice < 99 || pace_ == 0) return std::chrono::seconds(1 + random_.below(pace_ == 2 ? 3600 : 120));
-  return std::chrono::hours(1 + random_.below(24 * (chance(20) ? 45 : 8)));
+  return std::chrono::hours(1 + random_.below(24 * (chance(40) ? 45 : 8)));
 }
 
 ExecutionId Generator::execution() {
@@ -242,7 +242,7 @@ EnqueueWithin Generator::within(Instant now) {
 }
 
 Operation Generator::draw_sweep(Instant) {
-  switch (random_.below(6)) {
+  switch (random_.below(7)) {
     case 0:
       return SessionsExpire{1000, random_.next()};
     case 1:
@@ -253,6 +253,7 @@ Operation Generator::draw_sweep(Instant) {
       return RetentionSweep{chance(50) ? ExecutionId{} : sweep_after_, chance(30) ? 5 : 1000,
                             chance(50) ? Duration{0} : Duration{std::chrono::minutes(random_.below(60))}};
     case 4:
+    case 5:
       return LedgerSweep{{}, chance(30) ? 2 : 1000};
     default:
       return KeysExpire{1000};

@@ -348,8 +348,8 @@ TEST_P(Ledger, CountsPerRuleAndTheMostRecentNotes) {
   EXPECT_FALSE(store_->ledger_get({core::kDefaultTenant, core::Space::task, "silent"}).value().has_value());
 }
 
-// What nobody was told again for a month is forgotten, whether its task is still there or not; the rest stays whole.
-TEST_P(Ledger, ForgetsIdsAboutWhichNothingWasNotedForAMonth) {
+// Only what is gone is forgotten, a month after its last duplicate: what is there stays countable.
+TEST_P(Ledger, ForgetsIdsThatAreGoneAMonthAfterTheirLastNote) {
   const auto note = [&](const char* id) {
     run<core::TaskEnqueue>(task().with_id(id));
     run(core::LedgerAdd{notes_});
@@ -361,9 +361,13 @@ TEST_P(Ledger, ForgetsIdsAboutWhichNothingWasNotedForAMonth) {
   for (const char* id : {"a", "b", "c"}) {
     enqueue(task().with_id(id));
     note(id);
+    finish(claim(lane_).at(0));
   }
+  enqueue(task().with_id("there"));
+  note("there");
   advance(24h * 29);
   note("b");
+  EXPECT_EQ(run(core::RetentionSweep{}).changed, 3);
   advance(24h);
   core::LedgerSweep sweep;
   sweep.limit = 2;
@@ -373,15 +377,30 @@ TEST_P(Ledger, ForgetsIdsAboutWhichNothingWasNotedForAMonth) {
   EXPECT_TRUE(first.more);
   EXPECT_EQ(first.next_key, (core::IdentityKey{core::kDefaultTenant, core::Space::task, "b"}));
   sweep.after = first.next_key;
+  sweep.limit = 3;
   const auto second = run(sweep);
-  EXPECT_EQ(second.looked_at, 1);
+  EXPECT_EQ(second.looked_at, 2);
   EXPECT_EQ(second.changed, 1);
   EXPECT_FALSE(second.more);
   EXPECT_EQ(counted("a"), 0u);
   EXPECT_EQ(counted("b"), 2u);
   EXPECT_EQ(counted("c"), 0u);
-  note("c");
-  EXPECT_EQ(counted("c"), 1u);
+  EXPECT_EQ(counted("there"), 1u);
+}
+
+// A task without an id is noted under its execution_id.
+TEST_P(Ledger, KeepsWhatIsNotedUnderAnExecutionThatIsThere) {
+  const ExecutionId id = enqueue(task());
+  const Execution held = claim(lane_).at(0);
+  finish(held);
+  run(completion(held));  // repeated
+  ASSERT_FALSE(notes_.empty());
+  run(core::LedgerAdd{notes_});
+  advance(24h * 31);
+  EXPECT_EQ(run(core::LedgerSweep{}).changed, 0);
+  EXPECT_EQ(run(core::RetentionSweep{}).changed, 1);
+  EXPECT_EQ(run(core::LedgerSweep{}).changed, 1);
+  EXPECT_FALSE(store_->ledger_get({core::kDefaultTenant, core::Space::task, id.to_string()}).value().has_value());
 }
 
 }  // namespace semel::store::conformance

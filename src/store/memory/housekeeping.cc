@@ -247,7 +247,9 @@ core::Answer Model::run(const core::LedgerSweep& q) {
     ++answer.looked_at;
     const bool lately = std::ranges::any_of(
         it->second.recent, [&](const auto& note) { return note.at + std::chrono::hours(30 * 24) > now_; });
-    if (lately) {
+    const auto execution = ExecutionId::parse(it->first.key);
+    const bool there = t_.identities.contains(it->first) || (execution && t_.executions.contains(*execution));
+    if (lately || there) {
       ++it;
       continue;
     }
