@@ -170,6 +170,34 @@ TEST(SqliteStore, TellsWhenTheSyncIsAllThatIsLeft) {
   EXPECT_EQ(told, 1) << "nothing to sync";
 }
 
+// New rows go in eight at a time and the rest one by one: each has to be itself.
+TEST(SqliteStore, BatchesOfAnySizeWriteEveryRowAsItIs) {
+  Harness h(testing::temp_sqlite_options());
+  for (const int size : {1, 7, 8, 9, 16, 19}) {
+    std::vector<core::Operation> operations;
+    for (int i = 0; i < size; ++i) {
+      core::TaskEnqueue task = h.task(std::to_string(size) + "-" + std::to_string(i));
+      task.args = std::to_string(i);
+      task.priority = 100 + i;
+      if (i % 2 == 1) task.concurrency_key = "key-" + std::to_string(i);  // null in its neighbours
+      if (i % 3 == 1) task.delay = std::chrono::hours(i);
+      operations.emplace_back(std::move(task));
+    }
+    Batch batch;
+    ASSERT_EQ(h.try_apply(operations, batch).kind, Applied::Kind::committed);
+    for (int i = 0; i < size; ++i) {
+      const auto& task = std::get<core::TaskEnqueue>(operations[static_cast<std::size_t>(i)]);
+      const auto row = h.store().execution_find(core::kDefaultTenant, core::Space::task, *task.identity).value();
+      ASSERT_TRUE(row) << *task.identity;
+      EXPECT_EQ(row->execution.id, task.id);
+      EXPECT_EQ(row->execution.priority, task.priority);
+      EXPECT_EQ(row->execution.concurrency_key, task.concurrency_key);
+      EXPECT_EQ(row->payload.args, task.args);
+    }
+  }
+  EXPECT_TRUE(h.verify().empty());
+}
+
 TEST(SqliteStore, TheLedgerCountsAllAndRemembersTheNewestTwenty) {
   Harness h(testing::temp_sqlite_options());
   const ExecutionId winner = h.enqueue("order-1");
