@@ -3,6 +3,7 @@
 
 #include "base/duration.h"
 #include "base/json.h"
+#include "base/mutant.h"
 #include "core/decide_parts.h"
 #include "core/run.h"
 #include "core/transition.h"
@@ -268,10 +269,8 @@ Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
     met.through_key = true;
   }
   const Execution* e = met.existing;
-#if defined(SEMEL_MUTANT_CHECK_THEN_INSERT)
   // Planted bug: a check that was made before the others of this batch inserted.
-  if (e && e->created_at == now && e->status == Status::queued) e = nullptr;
-#endif
+  if (SEMEL_MUTANT("check-then-insert") && e && e->created_at == now && e->status == Status::queued) e = nullptr;
   if (!e) return create(q, rows, nullptr, now);
   const bool replaced = !is_terminal(e->status) && q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never;
   if (replaced || makes_way(*e, q.reuse)) return create(q, rows, e, now);

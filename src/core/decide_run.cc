@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 
+#include "base/mutant.h"
 #include "core/decide_parts.h"
 #include "core/precondition.h"
 #include "core/run.h"
@@ -16,18 +17,10 @@ bool parks(const RunAdvance& op) {
   return !op.entries.empty() && !op.entries.back().mail && op.entries.back().event.kind == EventKind::run_parked;
 }
 
-#if defined(SEMEL_MUTANT_CLOSE_IGNORES_MAIL)
-constexpr std::int64_t kUnreadAllowed = 1 << 30;
-#else
-constexpr std::int64_t kUnreadAllowed = 0;  // when a run ends
-#endif
+std::int64_t unread_allowed() { return SEMEL_MUTANT("close-ignores-mail") ? 1 << 30 : 0; }  // when a run ends
 
 bool owns(const Execution& e, std::int32_t version) {
-#if defined(SEMEL_MUTANT_ADVANCE_WITHOUT_VERSION)
-  return is_claimed(e) && version > 0;
-#else
-  return is_claimed(e) && e.version == version;
-#endif
+  return is_claimed(e) && (e.version == version || SEMEL_MUTANT("advance-without-version"));
 }
 
 // A child that replaces whoever has its id may replace its own parent.
@@ -340,7 +333,7 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   if (auto refused = refuse(op, rows, now)) return *refused;
   const std::int64_t unread = reads_mail(op) ? unread_after(op, rows) : 0;
   const Run& header = *rows.runs.find(op.execution);
-  if (closes(op) && unread > kUnreadAllowed)
+  if (closes(op) && unread > unread_allowed())
     return AdvanceAnswer{rows.executions.find(op.execution)->status, header.events, true, false};
   std::int32_t events = header.events;
   if (!add_entries(op, rows, now, events)) return AdvanceAnswer{Status::cancelled, events, false, false};

@@ -1,6 +1,7 @@
 // Signals and updates: what is told from outside to a run that is there, or to one that is started for it. The order of
 // the checks is that of docs/rules.md, "RunSignal".
 #include "base/json.h"
+#include "base/mutant.h"
 #include "core/decide_parts.h"
 #include "core/run.h"
 
@@ -57,9 +58,8 @@ void gather_run(const RunSignal& op, ExecutionId run, const RowCache& rows, Need
 Answer tell(const RunSignal& op, RowCache& rows, const Execution& e, bool started, Instant now) {
   const SignalKey key = key_of(op, e.id);
   // Of a run that was just made nothing is loaded.
-#if !defined(SEMEL_MUTANT_SIGNAL_TWICE)
-  if (!op.dedupe.empty() && peek(rows.signals, key)) return SignalAnswer{e.id, is_unnamed(op), started};
-#endif
+  const bool counted = !op.dedupe.empty() && peek(rows.signals, key) && !SEMEL_MUTANT("signal-twice");
+  if (counted) return SignalAnswer{e.id, is_unnamed(op), started};
   if (is_terminal(e.status)) return finished(e.id, e.status);
   if (!op.dedupe.empty() && !peek(rows.signals, key)) rows.signals.insert(key, Signal{key});
   const ExecutionId run = e.id;

@@ -4,6 +4,7 @@
 
 #include "base/json_value.h"
 #include "base/json_writer.h"
+#include "base/mutant.h"
 #include "core/retry.h"
 #include "core/validate.h"
 #include "engine/owned_run.h"
@@ -214,9 +215,7 @@ void RunKeeper::send_locals(const OwnedRef& run) {
 
 // A body may have waited for its thread until the run is somebody else's, who calls it too: then it is not begun here.
 bool RunKeeper::may_begin(const OwnedRef& run) {
-#if defined(SEMEL_MUTANT_BODY_WITHOUT_LEASE)
-  return run != nullptr;
-#endif
+  if (SEMEL_MUTANT("body-without-lease")) return run != nullptr;
   {
     std::lock_guard lock(mutex_);
     if (run->gone) return false;
@@ -247,10 +246,10 @@ void RunKeeper::take_local_result(Owned& run, Instant now) {
   }
   run.handed = run.code->stamp(*std::move(result), now);
   run.entries.push_back({{std::nullopt, *run.handed, std::nullopt}, std::nullopt});
-#if defined(SEMEL_MUTANT_LOCAL_BEFORE_DURABLE)
-  run.code->hand_over(*std::exchange(run.handed, std::nullopt));
-  collect(run);
-#endif
+  if (SEMEL_MUTANT("local-before-durable")) {
+    run.code->hand_over(*std::exchange(run.handed, std::nullopt));
+    collect(run);
+  }
 }
 
 // ---- after: what the code did goes to the store ---------------------------------------------------------------------
@@ -302,13 +301,7 @@ void RunKeeper::end_turn(const OwnedRef& run) {
 }
 
 // Mutex held. Results of ctx.run that came since it was lost were dropped: it must not say that it waits.
-bool RunKeeper::is_lost(const Owned& run) const {
-#if defined(SEMEL_MUTANT_LOST_RUN_WAITS)
-  return run.gone && run.row().version == 0;  // never
-#else
-  return run.gone;
-#endif
-}
+bool RunKeeper::is_lost(const Owned& run) const { return run.gone && !SEMEL_MUTANT("lost-run-waits"); }
 
 // Mutex held.
 bool RunKeeper::has_more(const Owned& run) const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutant.h"
 #include "engine/worker.h"
 
 namespace semel::engine {
@@ -71,11 +72,7 @@ void Worker::note_offer(const core::TaskClaim& offer) {
 
 void Worker::take_over(const store::HandOver& handed, Todo& todo) {
   if (session_state_ != SessionState::open || handed.session != session_) return;
-#if defined(SEMEL_MUTANT_WORD_WITHOUT_OFFER)
-  const bool on_offer = true;
-#else
-  const bool on_offer = offered_ == handed.claim;
-#endif
+  const bool on_offer = offered_ == handed.claim || SEMEL_MUTANT("word-without-offer");
   if (!on_offer || handed.tasks.empty()) {
     const bool known = claims_.contains(handed.claim) || recovering_.contains(handed.claim);
     if (!known && !over_claims().contains(handed.claim)) start_recovery(handed.claim, todo);

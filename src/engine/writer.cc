@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/mutant.h"
 #include "core/precondition.h"
 #include "engine/lines.h"
 #include "engine/operation_size.h"
@@ -68,14 +69,13 @@ bool removes_old(const core::Operation& operation) {
          std::holds_alternative<core::LedgerSweep>(operation);
 }
 
-#if defined(SEMEL_MUTANT_ACK_BEFORE_COMMIT)
+// Planted bug: what is said before the commit.
 std::optional<core::Answer> premature_answer(const core::Operation& operation) {
   if (const auto* enqueue = std::get_if<core::TaskEnqueue>(&operation))
     return core::EnqueueAnswer{enqueue->id, Status::queued, true, {}, {}, false};
   if (std::holds_alternative<core::TaskComplete>(operation)) return core::EndAnswer{Status::succeeded, false, {}};
   return std::nullopt;
 }
-#endif
 
 }  // namespace
 
@@ -298,12 +298,12 @@ Instant Writer::run(Line& line, Instant now) {
   batch.notes.clear();
   batch.wakes = {};
   batch.rows_written = 0;
-#if defined(SEMEL_MUTANT_ACK_BEFORE_COMMIT)
-  for (auto& item : line.current)
-    if (auto early = premature_answer(item->operation); early && (item->done || item->group))
-      answer(*item, std::move(*early));
-  if (hooks_.answered) hooks_.answered();
-#endif
+  if (SEMEL_MUTANT("ack-before-commit")) {
+    for (auto& item : line.current)
+      if (auto early = premature_answer(item->operation); early && (item->done || item->group))
+        answer(*item, std::move(*early));
+    if (hooks_.answered) hooks_.answered();
+  }
   SEMEL_FP("writer.before_apply");
   store::Applied applied = line.store.apply(batch);
   SEMEL_FP("writer.after_apply");

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/mutant.h"
 #include "base/text.h"
 #include "store/sqlite/errors.h"
 #include "store/sqlite/migrate.h"
@@ -68,11 +69,7 @@ void prepare_writer(Connection& db, const SqliteOptions& options) {
   if (const std::string mode = db.text("PRAGMA journal_mode = WAL"); mode != "wal") {
     throw SqliteFailure{0, "the file system does not support WAL; journal mode stays " + mode};
   }
-#ifdef SEMEL_MUTANT_SYNC_NORMAL
-  db.execute("PRAGMA synchronous = NORMAL");
-#else
-  db.execute("PRAGMA synchronous = FULL");
-#endif
+  db.execute(SEMEL_MUTANT("sync-normal") ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
   db.execute(("PRAGMA journal_size_limit = " + std::to_string(options.wal_limit_bytes)).c_str());
   db.execute(("PRAGMA cache_size = -" + std::to_string(options.cache_kib)).c_str());
 }
