@@ -126,7 +126,7 @@ Error not_ready(const Execution& e, const char* reason, Duration retry_after) {
   Error error =
       make_error(ErrorCode::NotReady, "job " + e.identity.value_or(e.id.to_string()) + " may not start yet: " + reason);
   error.details.push_back({"reason", base::quote_json(reason)});
-  error.details.push_back({"retry_after", std::to_string(retry_after.count() / 1000)});
+  error.details.push_back({"retry_after", std::to_string((retry_after.count() + 999) / 1000)});  // never too early
   return error;
 }
 
@@ -144,10 +144,13 @@ void take_slot(RowCache& rows, Execution& e) {
   e.flags |= kHoldsSlot;
 }
 
-// The limits that a delivery meets as any claim does. None: `e` may start, and its grant is taken.
+// The limits that a delivery meets as any claim does. None: `e` may start, and its grant is taken. A claim that it
+// takes over counts as given back: its slot and its place among the running are its own.
 std::optional<Error> take_grant(RowCache& rows, const Execution& e, Instant now) {
-  const Lane& lane = *rows.lanes.find(e.lane);
-  if (e.scheduled_at > now) return not_ready(e, "not_due", e.scheduled_at - now);
+  Lane lane = *rows.lanes.find(e.lane);
+  const bool counted = e.flags & kCountedInLane;
+  if (counted) lane.running_count -= 1;
+  if (!is_claimed(e) && e.scheduled_at > now) return not_ready(e, "not_due", e.scheduled_at - now);
   if (lane.config.paused) return not_ready(e, "paused", kLookAgain);
   if (needs_slot(e, lane)) {
     const KeySlot* slot = rows.key_slots.find(slot_key_of(e));
@@ -155,12 +158,18 @@ std::optional<Error> take_grant(RowCache& rows, const Execution& e, Instant now)
   }
   if (lane.config.concurrency && lane.running_count >= *lane.config.concurrency)
     return not_ready(e, "concurrency", kLookAgain);
-  if (!lane.config.concurrency && !lane.config.rate_limit) return std::nullopt;
-  Lane after = lane;
-  const Grant grant = grant_claims(after, 1, now);
+  if (!lane.config.concurrency && !lane.config.rate_limit && !counted) return std::nullopt;
+  const Grant grant = grant_claims(lane, 1, now);
   if (grant.count == 0) return not_ready(e, "rate_limit", grant.retry_at ? *grant.retry_at - now : kLookAgain);
-  rows.lanes.update(e.lane) = after;
+  rows.lanes.update(e.lane) = lane;
   return std::nullopt;
+}
+
+Answer end_with_lease(RowCache& rows, ExecutionId id, Instant now) {
+  const Payload payload = *rows.payloads.find(id);
+  lose_lease(rows, rows.executions.update(id), now);
+  const Execution* after = rows.executions.find(id);
+  return DeliverAnswer{DeliveryOutcome::no_op_terminal, {after ? *after : *rows.dropped, payload}};
 }
 
 }  // namespace
@@ -198,17 +207,12 @@ Answer decide_part(const TaskDeliver& op, RowCache& rows, Instant now) {
       note(rows, *found, LedgerRule::delivery_already_claimed, now);
       return delivered(rows, DeliveryOutcome::already_claimed, *found);
     }
-    const Payload payload = *rows.payloads.find(found->id);
-    const ExecutionId id = found->id;
-    const Status status = lose_lease(rows, rows.executions.update(id), now).status;
-    if (is_terminal(status)) {
-      const Execution* after = rows.executions.find(id);
-      return DeliverAnswer{DeliveryOutcome::no_op_terminal, {after ? *after : *rows.dropped, payload}};
-    }
+    if (ends_with_its_lease(*found)) return end_with_lease(rows, found->id, now);
   }
   if (auto refused = take_grant(rows, *found, now)) return *refused;
   Execution& e = rows.executions.update(found->id);
-  withdraw(rows, e);
+  if (is_claimed(e)) take_over(rows, e, now);
+  else withdraw(rows, e);
   const Lane& lane = *rows.lanes.find(e.lane);
   if (needs_slot(e, lane)) take_slot(rows, e);
   if (lane.config.concurrency) e.flags |= kCountedInLane;

@@ -177,6 +177,21 @@ void leave(RowCache& rows, Execution& e) {
   e.flags &= ~(kCountedInLane | kHoldsSlot);
 }
 
+namespace {
+
+// The row of a claim that ended and is to be made again at `at`.
+void close_claim(Execution& e, AttemptEnd how, Instant at) {
+  move_to(e, Status::queued);
+  e.flags = how == AttemptEnd::lease_lost ? e.flags | kClaimAlone : e.flags & ~kClaimAlone;
+  e.version += 1;
+  e.last_end = how;
+  e.lease_expires_at.reset();
+  e.session.reset();
+  e.scheduled_at = at;
+}
+
+}  // namespace
+
 void gather_requeue(const Execution& e, const RowCache& rows, Needs& needs) {
   if (e.kind == Kind::workflow) return gather_give_up(e, rows, needs);
   gather_leave(e, rows, needs);
@@ -194,13 +209,7 @@ Status requeue(RowCache& rows, Execution& e, AttemptEnd how, Instant at, Instant
     return Status::cancelled;
   }
   leave(rows, e);
-  move_to(e, Status::queued);
-  e.flags = how == AttemptEnd::lease_lost ? e.flags | kClaimAlone : e.flags & ~kClaimAlone;
-  e.version += 1;
-  e.last_end = how;
-  e.lease_expires_at.reset();
-  e.session.reset();
-  e.scheduled_at = at;
+  close_claim(e, how, at);
   enter(rows, e, now);
   return Status::queued;
 }
@@ -290,6 +299,15 @@ EndAnswer lose_lease(RowCache& rows, Execution& e, Instant now) {
   if (e.cancel_requested_at) return ended(rows, e, Status::cancelled, AttemptEnd::lease_lost, now);
   if (e.attempt >= e.max_attempts) return ended(rows, e, spent_status(rows, e), AttemptEnd::lease_lost, now);
   return {requeue(rows, e, AttemptEnd::lease_lost, now, now), false, now};
+}
+
+bool ends_with_its_lease(const Execution& e) { return e.cancel_requested_at || e.attempt >= e.max_attempts; }
+
+void take_over(RowCache& rows, Execution& e, Instant now) {
+  remove_attempt_timer(rows, e);
+  e.error = kLeaseLostError;
+  e.flags &= ~kCountedInLane;
+  close_claim(e, AttemptEnd::lease_lost, now);
 }
 
 bool lease_is_live(const Execution& e, const Session* session, Instant now) {

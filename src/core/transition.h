@@ -85,6 +85,10 @@ void gather_fail(const Execution& e, const RowCache& rows, Needs& needs);
 EndAnswer fail_attempt(RowCache& rows, Execution& e, const AttemptFailure& failure, Instant now);
 // The lease is over: queued again for a claim by itself, or ended on the last attempt.
 EndAnswer lose_lease(RowCache& rows, Execution& e, Instant now);
+bool ends_with_its_lease(const Execution& e);
+// The lease of a task is over and the same operation claims it anew. It keeps its slot; the caller has taken it out of
+// the lane's count.
+void take_over(RowCache& rows, Execution& e, Instant now);
 bool lease_is_live(const Execution& e, const Session* session, Instant now);
 
 // ---- claim ----

@@ -145,6 +145,66 @@ TEST_P(Deliveries, AJobThatMayNotStartYetSaysWhyAndStaysAsItIs) {
   EXPECT_EQ(reason(ask(delivery(r[1]))), "ready");
 }
 
+TEST_P(Deliveries, ADeliveryThatMayNotTakeAnExpiredLeaseOverLeavesTheRowAsItIs) {
+  session_ = open_session("gone", 5s);
+  core::LaneConfig free, paused, full, rated;
+  full.concurrency = 2;
+  rated.rate_limit = core::RateLimit{1, 60s};
+  const auto claimed_in = [&](const std::string& queue, const core::LaneConfig& config, int jobs) {
+    const LaneId where = lane(queue, config);
+    for (int i = 0; i < jobs; ++i) {
+      Task t = task().with_id(queue + std::to_string(i));
+      t.lane = where;
+      enqueue(t);
+      auto first = delivery(*t.identity);
+      first.lease = 5s;
+      EXPECT_EQ(run(first).outcome, core::DeliveryOutcome::claimed);
+    }
+    return where;
+  };
+  claimed_in("paused", free, 1);
+  claimed_in("full", full, 2);
+  claimed_in("rated", rated, 1);
+  advance(6s);
+  session_ = open_session("next");
+  paused.paused = true;
+  lane("paused", paused);
+  full.concurrency = 1;
+  lane("full", full);
+  const std::string before = snapshot();
+  EXPECT_EQ(reason(ask(delivery("paused0"))), "\"paused\"");
+  EXPECT_EQ(reason(ask(delivery("full0"))), "\"concurrency\"");
+  EXPECT_EQ(reason(ask(delivery("rated0"))), "\"rate_limit\"");
+  EXPECT_EQ(snapshot(), before);
+  full.concurrency = 2;
+  lane("full", full);
+  EXPECT_EQ(run(delivery("full0")).task.execution.attempt, 2) << "its own place in the count is free for it";
+  EXPECT_EQ(run(delivery("full1")).task.execution.attempt, 2);
+}
+
+TEST_P(Deliveries, ADeliveryThatTakesAnExpiredLeaseOverKeepsTheSlotOfItsKey) {
+  core::LaneConfig keyed;
+  keyed.concurrency_per_key = 1;
+  session_ = open_session("gone", 5s);
+  for (const char* job : {"first", "second"}) {
+    Task t = task().with_id(job);
+    t.lane = lane("keyed", keyed);
+    t.concurrency_key = "k";
+    enqueue(t);
+  }
+  auto first = delivery("first");
+  first.lease = 5s;
+  run(first);
+  advance(6s);
+  session_ = open_session("next");
+  const auto taken = run(delivery("first"));
+  EXPECT_EQ(taken.outcome, core::DeliveryOutcome::claimed);
+  EXPECT_EQ(taken.task.execution.attempt, 2);
+  EXPECT_EQ(reason(ask(delivery("second"))), "\"concurrency_key\"");
+  finish(taken.task.execution);
+  EXPECT_EQ(run(delivery("second")).outcome, core::DeliveryOutcome::claimed);
+}
+
 TEST_P(Deliveries, AnswersLeaveANoteForTheLedger) {
   enqueue(task().with_id("noted"));
   const Execution held = run(delivery("noted")).task.execution;

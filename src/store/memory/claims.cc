@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "core/error_text.h"
 #include "store/memory/model.h"
 
 namespace semel::store::memory {
@@ -41,7 +42,7 @@ Instant next_token_at(const core::RateLimit& rate, std::int64_t tokens, Instant 
 Error refused(std::string_view reason, Duration retry_after) {
   Error error = make_error(ErrorCode::NotReady, "the job may not start yet: " + std::string(reason));
   error.details.push_back({"reason", base::quote_json(reason)});
-  error.details.push_back({"retry_after_us", std::to_string(retry_after.count())});
+  error.details.push_back({"retry_after", std::to_string((retry_after.count() + 999) / 1000)});
   return error;
 }
 
@@ -157,8 +158,9 @@ Execution* Model::find_job(const TaskDeliver& q) {
 
 // Why a queued E cannot be claimed now.
 std::optional<Error> Model::not_ready(const Execution& e) const {
-  if (e.scheduled_at > now_) return refused("not_due", e.scheduled_at - now_);
-  const Lane& lane = t_.lanes.at(e.lane);
+  if (!is_held(e) && e.scheduled_at > now_) return refused("not_due", e.scheduled_at - now_);
+  Lane lane = t_.lanes.at(e.lane);
+  if (e.flags & core::kCountedInLane) lane.running_count -= 1;
   if (lane.config.paused) return refused("paused", std::chrono::seconds(1));
   if (!(e.flags & core::kHoldsSlot) && key_is_full(e)) return refused("concurrency_key", std::chrono::seconds(1));
   if (lane.config.concurrency && lane.running_count >= *lane.config.concurrency)
@@ -183,12 +185,20 @@ core::Answer Model::run(const TaskDeliver& q) {
     note(*e, core::LedgerRule::delivery_already_claimed);
     return DeliverAnswer{DeliveryOutcome::already_claimed, view(*e)};
   }
-  if (is_held(*e)) {
+  if (is_held(*e) && (e->cancel_requested_at || e->attempt >= e->max_attempts)) {
     const core::Payload payload = t_.payloads.at(e->id);
-    const Execution after = lose_lease(*e);
-    if (is_terminal(after.status)) return DeliverAnswer{DeliveryOutcome::no_op_terminal, {after, payload}};
+    return DeliverAnswer{DeliveryOutcome::no_op_terminal, {lose_lease(*e), payload}};
   }
   if (auto refusal = not_ready(*e)) return *refusal;
+  if (is_held(*e)) {  // the claim before is over; its slot stays
+    t_.timers.remove(e->id, core::TimerKind::attempt_timeout);
+    if (e->flags & core::kCountedInLane) t_.lanes.at(e->lane).running_count -= 1;
+    e->flags = (e->flags & ~core::kCountedInLane) | core::kClaimAlone;
+    e->version += 1;
+    e->last_end = core::AttemptEnd::lease_lost;
+    e->error = std::string(core::kLeaseLostError);
+    e->scheduled_at = now_;
+  }
   t_.timers.remove(e->id, core::TimerKind::due);
   t_.blocked.erase(blocked_row(*e));
   t_.ready.erase(ready_row(*e));
