@@ -29,7 +29,8 @@ class StartOptions {
   SEMEL_OPTION(StartOptions, OnDuplicate, on_duplicate)
   SEMEL_OPTION(StartOptions, Reuse, reuse)  // which finished runs a new one may follow; default failed_only
   SEMEL_OPTION(StartOptions, bool, match_args)
-  // The id of this request: the same request sent twice is answered with the same run, whatever on_duplicate says.
+  // The id of this request: sent twice, it is answered with the same run and replaces nothing. (on_duplicate = reject
+  // answers the second one with an error that names the run.)
   SEMEL_OPTION(StartOptions, std::string, idempotency_key)
   SEMEL_OPTION(StartOptions, Duration, idempotency_key_ttl)
 

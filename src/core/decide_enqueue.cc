@@ -61,7 +61,8 @@ std::string name_of(const TaskEnqueue& q) {
 }
 
 void note_enqueue(RowCache& rows, const TaskEnqueue& q, LedgerRule rule, ExecutionId winner, Instant now) {
-  const bool by_id = q.identity.has_value();
+  const bool about_key = rule == LedgerRule::key_conflict || rule == LedgerRule::result_expired;
+  const bool by_id = q.identity.has_value() && !about_key;
   rows.notes.push_back({q.tenant, by_id ? identity_space(q.kind) : Space::key, by_id ? *q.identity : *q.idempotency_key,
                         rule, now, winner});
 }
@@ -111,7 +112,9 @@ Answer answer_existing(const TaskEnqueue& q, RowCache& rows, const Execution& e,
   const bool same_args = !q.match_args || q.fingerprint == e.fingerprint;
   if (e.name != q.name || !same_args) {
     note_enqueue(rows, q, LedgerRule::fingerprint_mismatch, e.id, now);
-    return mismatch(q, e.id, e.fingerprint, e.name != q.name ? "another name" : "other args");
+    Error error = mismatch(q, e.id, e.fingerprint, e.name != q.name ? "another name" : "other args");
+    error.details.push_back({"status", base::quote_json(to_string(e.status))});
+    return error;
   }
   if (q.group && e.group != q.group)
     return make_error(ErrorCode::InvalidArgument, name_of(q) + " exists outside group " + q.group->to_string());
@@ -129,8 +132,7 @@ Answer answer_existing(const TaskEnqueue& q, RowCache& rows, const Execution& e,
 }
 
 Answer answer_tombstone(const TaskEnqueue& q, RowCache& rows, const Identity& key, Instant now) {
-  const bool same = !q.match_args || key.fingerprint == q.fingerprint;
-  if (key.target_kind != q.kind || !same) {
+  if (q.match_args && key.fingerprint != q.fingerprint) {
     note_enqueue(rows, q, LedgerRule::fingerprint_mismatch, key.target, now);
     return mismatch(q, key.target, key.fingerprint, "other args");
   }
@@ -255,16 +257,13 @@ Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
   if (const Execution* own = peek(rows.executions, q.id)) return EnqueueAnswer{q.id, own->status, true, {}, {}, false};
   const bool id_is_free = !met.by_id || mine;
   if (met.by_key) {
-    if (met.by_key->tombstone && !id_is_free) {
-      note_enqueue(rows, q, LedgerRule::key_conflict, met.by_key->target, now);
-      return key_conflict(q, *met.by_key);
-    }
-    if (met.by_key->tombstone) return answer_tombstone(q, rows, *met.by_key, now);
-    const bool other_target = q.identity && (id_is_free || met.by_id->target != met.by_key->target);
+    const bool other_target =
+        met.by_key->tombstone ? !id_is_free : q.identity && (id_is_free || met.by_id->target != met.by_key->target);
     if (met.by_key->target_kind != q.kind || other_target) {
       note_enqueue(rows, q, LedgerRule::key_conflict, met.by_key->target, now);
       return key_conflict(q, *met.by_key);
     }
+    if (met.by_key->tombstone) return answer_tombstone(q, rows, *met.by_key, now);
     met.existing = rows.executions.find(met.by_key->target);
     met.through_key = true;
   }
@@ -272,7 +271,9 @@ Answer decide_met(const TaskEnqueue& q, RowCache& rows, Met met, Instant now) {
   // Planted bug: a check that was made before the others of this batch inserted.
   if (SEMEL_MUTANT("check-then-insert") && e && e->created_at == now && e->status == Status::queued) e = nullptr;
   if (!e) return create(q, rows, nullptr, now);
-  const bool replaced = !is_terminal(e->status) && q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never;
+  // A live run that is met through the request's own key was made by this request: repeated, it replaces nothing.
+  const bool replaces = q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never && !met.through_key;
+  const bool replaced = !is_terminal(e->status) && replaces;
   if (replaced || makes_way(*e, q.reuse)) return create(q, rows, e, now);
   return answer_existing(q, rows, *e, met.through_key, now);
 }

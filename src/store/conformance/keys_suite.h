@@ -45,6 +45,22 @@ TEST_P(Keys, AKeyAnswersForItsExecutionWhileItLives) {
   EXPECT_EQ(notes_[0].space, core::Space::key);
 }
 
+TEST_P(Keys, ARequestThatIsRepeatedWithItsKeyDoesNotReplaceWhatItMade) {
+  Task start = task().as_workflow("flow").with_key("request-1");
+  start.on_duplicate = OnDuplicate::replace;
+  const ExecutionId id = enqueue(start);
+  Task repeated = task().as_workflow("flow").with_key("request-1");
+  repeated.on_duplicate = OnDuplicate::replace;
+  const auto again = run<core::TaskEnqueue>(repeated);
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(again.execution, id);
+  EXPECT_EQ(row(id).status, Status::queued);
+  Task other = task().as_workflow("flow").with_key("request-2");
+  other.on_duplicate = OnDuplicate::replace;
+  EXPECT_TRUE(run<core::TaskEnqueue>(other).created) << "another request";
+  EXPECT_EQ(row(id).status, Status::cancelled);
+}
+
 // R1
 TEST_P(Keys, SuccessStartsTheKeysWindow) {
   ended(task().with_key("k", 60), Status::succeeded);
@@ -104,6 +120,13 @@ TEST_P(Keys, RetentionZeroDropsTheRowAndKeepsTheKey) {
   EXPECT_TRUE(again.result_expired);
   EXPECT_FALSE(again.result.has_value());
   EXPECT_EQ(again.execution, id);
+  EXPECT_EQ(refused(core::TaskEnqueue(task().as_workflow("flow").with_key("kept"))), ErrorCode::KeyConflict)
+      << "it led to a task";
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_EQ(notes_[0].space, core::Space::key) << "where explain finds it";
+  EXPECT_TRUE(run<core::TaskEnqueue>(in(where).with_id("new").with_key("kept", 60)).result_expired);
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_EQ(notes_[0].space, core::Space::key);
   EXPECT_EQ(refused(core::TaskEnqueue(in(where).with_key("kept").with_args("7"))), ErrorCode::FingerprintMismatch);
   EXPECT_EQ(refused(core::TaskEnqueue(in(where).with_id("now").with_key("kept"))), ErrorCode::KeyConflict);
   advance(60s);

@@ -103,19 +103,21 @@ core::Answer Model::run(const TaskEnqueue& q) {
   if (q.idempotency_key) by_key = find_row(t_.identities, IdentityKey{q.tenant, core::Space::key, *q.idempotency_key});
   if (by_key && by_key->expires_at && *by_key->expires_at <= now_) by_key = nullptr;
 
-  if (by_key && by_key->tombstone && !by_id) return answer_tombstone(q, *by_key);
   if (by_key) {
-    const bool same_target = q.identity ? by_id && by_id->target == by_key->target : true;
-    if (by_key->tombstone || by_key->target_kind != q.kind || !same_target) {
+    const bool id_agrees = by_key->tombstone ? by_id == nullptr
+                           : q.identity      ? by_id && by_id->target == by_key->target
+                                             : true;
+    if (by_key->target_kind != q.kind || !id_agrees) {
       note_enqueue(q, LedgerRule::key_conflict, by_key->target);
       return key_conflict(*by_key);
     }
+    if (by_key->tombstone) return answer_tombstone(q, *by_key);
   }
 
   const Identity* found = by_key ? by_key : by_id;
   if (!found) return create(q, nullptr);
   Execution& e = t_.executions.at(found->target);
-  const bool replaces = q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never;
+  const bool replaces = q.on_duplicate == OnDuplicate::replace && q.reuse != Reuse::never && !by_key;
   if (is_terminal(e.status) ? reusable(e.status, q.reuse) : replaces) return create(q, &e);
   return answer_existing(q, e, by_key != nullptr);
 }
@@ -180,7 +182,9 @@ core::Answer Model::create(const TaskEnqueue& q, const Execution* previous) {
 core::Answer Model::answer_existing(const TaskEnqueue& q, const Execution& e, bool through_key) {
   if (q.name != e.name || (q.match_args && q.fingerprint != e.fingerprint)) {
     note_enqueue(q, LedgerRule::fingerprint_mismatch, e.id);
-    return mismatch(e.id, e.fingerprint);
+    Error error = mismatch(e.id, e.fingerprint);
+    error.details.push_back(text_detail("status", to_string(e.status)));
+    return error;
   }
   if (q.group && q.group != e.group)
     return make_error(ErrorCode::InvalidArgument, "the id or key belongs to an execution outside this group");
@@ -201,7 +205,7 @@ core::Answer Model::answer_existing(const TaskEnqueue& q, const Execution& e, bo
 }
 
 core::Answer Model::answer_tombstone(const TaskEnqueue& q, const Identity& key) {
-  if (key.target_kind != q.kind || (q.match_args && key.fingerprint != q.fingerprint)) {
+  if (q.match_args && key.fingerprint != q.fingerprint) {
     note_enqueue(q, LedgerRule::fingerprint_mismatch, key.target);
     return mismatch(key.target, key.fingerprint);
   }
@@ -211,7 +215,7 @@ core::Answer Model::answer_tombstone(const TaskEnqueue& q, const Identity& key) 
 
 void Model::note_enqueue(const TaskEnqueue& q, LedgerRule rule, ExecutionId winner) {
   core::LedgerNote note{q.tenant, core::Space::key, q.idempotency_key.value_or(""), rule, now_, winner};
-  if (q.identity) {
+  if (q.identity && rule != LedgerRule::key_conflict && rule != LedgerRule::result_expired) {
     note.space = core::identity_space(q.kind);
     note.key = *q.identity;
   }
