@@ -15,7 +15,7 @@ BARS = [
     ("B1", "enqueue", "rate", True, "bullmq", "s1", "one", 2.0, 1.2),
     ("B1b", "enqueue-batch", "rate", True, "pg-boss", "s1", "batch_c1", 1.0, 0.8),
     ("B2", "drain", "rate", True, "pg-boss", "s2", "rate", 1.2, 1.2),
-    ("B3 p50", "latency", "p50_ms", False, "bullmq", "s3", "p50", 0.5, 0.3),
+    ("B3 p50", "latency", "p50_ms", False, "bullmq", "s3", "p50", 0.65, 0.3),
     ("B4", "duplicates", "rate", True, "bullmq", "s4", "rate", 3.0, 3.0),
     ("B5", "workflow", "rate", True, "restate", "s5", "wf_s", 6.0, 10.0),
     ("B5x", "workflow --execute", "rate", True, "restate", "s5", "wf_s", 2.0, 3.0),

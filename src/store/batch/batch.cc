@@ -66,7 +66,7 @@ class Run {
     if (recall_ || refused_whole_) return tables_.rollback();
     batch_.rows_written = blind_rows_ + count_changes();
     if (batch_.rows_written > 0) tables_.write(rows_, batch_.now);
-    tables_.commit(batch_.id, batch_.now, mark());
+    tables_.commit(batch_.id, batch_.now, batch_.rows_written > 0);
     publish();
   }
 
@@ -80,7 +80,7 @@ class Run {
     for (std::size_t i = 0; i < batch_.operations.size(); ++i) {
       const core::Operation& operation = *batch_.operations[i];
       if (auto* enqueue = std::get_if<TaskEnqueue>(&operation)) {
-        if (!batch_.recheck) rows_.executions.load(enqueue->id, std::nullopt);  // a fresh id: nothing to look up
+        rows_.executions.load(enqueue->id, std::nullopt);  // a fresh id: nothing to look up
         auto identity = core::identity_to_win(*enqueue);
         if (!identity) continue;
         identities.push_back(std::move(*identity));
@@ -371,15 +371,6 @@ class Run {
            moved(rows_.ready) + moved(rows_.blocked) + moved(rows_.timers) +
            static_cast<std::int32_t>(rows_.ledger.size() + rows_.ledger_forgotten.size() + rows_.tenant_names.size()) +
            created + (rows_.prune_batch_marks ? 1 : 0);
-  }
-
-  Mark mark() const {
-    if (batch_.rows_written == 0) return Mark::nothing;
-    const bool finds_itself = std::ranges::all_of(batch_.operations, [](const core::Operation* operation) {
-      if (const auto* enqueue = std::get_if<TaskEnqueue>(operation)) return enqueue->identity && !enqueue->drop_at_end;
-      return std::holds_alternative<TaskClaim>(*operation);
-    });
-    return finds_itself ? Mark::ids : Mark::row;
   }
 
   void publish() {

@@ -66,26 +66,19 @@ struct TablesError {
   Error error;
 };
 
-// How a second run of a batch learns whether the first one committed.
-enum class Mark : std::uint8_t {
-  nothing,  // nothing was written: no sync is needed either
-  ids,  // by its own ids: they are enqueues under an id, and claims, which find what they made as long as it is kept
-  row,  // by a row that says so
-};
-
 class Tables {
  public:
   virtual ~Tables() = default;
   // Each throws TablesError. `begin` tells whether the batch's mark is already there (only asked when `recheck`).
-  // Without one, `attempt` waits for the end of a first run that may still be under way, before it tells who has an id.
   virtual bool begin(const BatchId& id, Instant now, bool recheck) = 0;
   virtual Attempted attempt(const Attempt& attempt, Instant now) = 0;
   // Loads everything in `needs` into `cache` (found rows present, others absent), locking rows against other writers.
   virtual void read(const core::Needs& needs, core::RowCache& cache, Instant now) = 0;
   // Writes every change in `cache`, guarded by what was read. A guard that fails throws {halve}.
   virtual void write(const core::RowCache& cache, Instant now) = 0;
-  // Durable once it returned.
-  virtual void commit(const BatchId& id, Instant now, Mark mark) = 0;
+  // Durable once it returned. `changed`: something was written, so the batch leaves its mark, by which a second run
+  // learns that this one committed. Otherwise there is nothing to sync.
+  virtual void commit(const BatchId& id, Instant now, bool changed) = 0;
   virtual void rollback() noexcept = 0;
   // For EnqueueWithin: the connection of the open transaction, or null where callers cannot share it.
   virtual void* native_connection() { return nullptr; }

@@ -239,16 +239,13 @@ std::size_t Connection::end_segment() {
   return std::exchange(queued_, 0);
 }
 
-std::vector<Rows> Connection::run(End end, const Meanwhile& meanwhile) {
-  return collect(end_segment(), 0, end, meanwhile);
-}
+std::vector<Rows> Connection::run(End end) { return collect(end_segment(), 0, end); }
 
-std::vector<Rows> Connection::run_then(const Statement& after, const Params& params, End end,
-                                       const Meanwhile& meanwhile) {
+std::vector<Rows> Connection::run_then(const Statement& after, const Params& params, End end) {
   const std::size_t count = end_segment();
   queue(after, params);
   end_segment();
-  return collect(count, 1, end, meanwhile);
+  return collect(count, 1, end);
 }
 
 void Connection::send() {
@@ -341,14 +338,13 @@ std::optional<PgError> Connection::read_segment(std::vector<Rows>& rows, std::in
   }
 }
 
-std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End end, const Meanwhile& meanwhile) {
+std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End end) {
   const std::int64_t deadline = base::steady_micros() + call_timeout_.count();
   std::vector<Rows> rows;
   rows.reserve(count);
   std::optional<PgError> error;
   try {
     flush(deadline);
-    if (meanwhile) meanwhile();
     drain_unread(deadline);
     error = read_segment(rows, deadline);
   } catch (PgError& lost) {
@@ -381,11 +377,10 @@ void Connection::script(const std::string& sql) {
   PQenterPipelineMode(connection_);
 }
 
-std::vector<Connection::Notification> Connection::wait_notifications(Duration timeout, std::span<const int> others) {
+std::vector<Connection::Notification> Connection::wait_notifications(Duration timeout, int wake_fd) {
   const std::int64_t deadline = base::steady_micros() + timeout.count();
   std::vector<Notification> out;
-  std::vector<pollfd> fds{{PQsocket(connection_), POLLIN, 0}};
-  for (const int fd : others) fds.push_back({fd, POLLIN, 0});
+  std::array<pollfd, 2> fds{{{PQsocket(connection_), POLLIN, 0}, {wake_fd, POLLIN, 0}}};
   for (;;) {
     while (PGnotify* heard = PQnotifies(connection_)) {
       out.push_back({heard->be_pid, heard->extra ? heard->extra : ""});
@@ -395,7 +390,7 @@ std::vector<Connection::Notification> Connection::wait_notifications(Duration ti
     if (!out.empty() || wait <= 0) return out;
     if (::poll(fds.data(), fds.size(), static_cast<int>(wait / 1000 + 1)) < 0 && errno != EINTR)
       fail_lost(0, std::strerror(errno));
-    if (std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& fd) { return fd.revents != 0; })) return out;
+    if (fds[1].revents != 0) return out;
     if (fds[0].revents != 0 && !PQconsumeInput(connection_)) fail_lost(0, trimmed(PQerrorMessage(connection_)));
   }
 }

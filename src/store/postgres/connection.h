@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -73,14 +72,10 @@ class Connection {
   //
   // Without BEGIN what is sent together is one transaction, which its end commits: then that has to be heard of, and an
   // error behind the last statement is the commit's.
-  //
-  // `meanwhile` is called once everything was sent, before the wait.
   enum class End { says_nothing, commits };
-  using Meanwhile = std::function<void()>;
-  std::vector<Rows> run(End end = End::says_nothing, const Meanwhile& meanwhile = {});
+  std::vector<Rows> run(End end = End::says_nothing);
   // Like run, and sends `after` behind it without waiting: it runs whatever became of the rest.
-  std::vector<Rows> run_then(const Statement& after, const Params& params, End end = End::says_nothing,
-                             const Meanwhile& meanwhile = {});
+  std::vector<Rows> run_then(const Statement& after, const Params& params, End end = End::says_nothing);
   // Sends what is queued and does not wait. Errors of these statements are not reported.
   void send();
 
@@ -90,18 +85,18 @@ class Connection {
   bool lost() const { return lost_; }
   int backend_pid() const;
 
-  // LISTEN side: waits until the server says something, one of `others` is readable or the timeout passes.
+  // LISTEN side: waits until the server says something, `wake_fd` is readable or the timeout passes.
   // Returns the payloads received. Throws PgError when the connection is lost.
   struct Notification {
     int from_pid = 0;
     std::string payload;
   };
-  std::vector<Notification> wait_notifications(Duration timeout, std::span<const int> others);
+  std::vector<Notification> wait_notifications(Duration timeout, int wake_fd);
 
  private:
   explicit Connection(pg_conn* connection, Duration call_timeout);
   std::size_t end_segment();
-  std::vector<Rows> collect(std::size_t count, std::size_t behind, End end, const Meanwhile& meanwhile);
+  std::vector<Rows> collect(std::size_t count, std::size_t behind, End end);
   std::optional<PgError> read_segment(std::vector<Rows>& rows, std::int64_t deadline);
   void drain_unread(std::int64_t deadline);
   void flush(std::int64_t deadline);

@@ -69,48 +69,5 @@ TEST(PgHints, TooManyLanesMeanLookEverywhere) {
   EXPECT_FALSE(decode_hint("garbage", heard));
 }
 
-TEST(PgHints, WhatWasForetoldIsHeardWhenItIsDurable) {
-  const auto hand_over = [](std::uint8_t execution) {
-    core::RowCache cache;
-    const ClaimId claim{{7}};
-    const ExecutionId id{{execution}};
-    core::Lease lease;
-    lease.id = claim;
-    lease.session = SessionId{{8}};
-    core::Execution row;
-    row.id = id;
-    cache.leases.load(claim, lease);
-    cache.executions.load(id, row);
-    cache.payloads.load(id, core::Payload{id, {}, "{}", {}});
-    cache.handed.push_back({claim, id, "1 there"});
-    return encode_hand_over(cache).at("1 there");
-  };
-  Foretold foretold;
-  std::vector<HandOver> heard;
-  // Two processes make the same claim for one worker: one of them commits.
-  foretold.hear(foretell("one", hand_over(1)), heard);
-  foretold.hear(foretell("two", hand_over(2)), heard);
-  EXPECT_TRUE(heard.empty()) << "nothing is durable yet";
-  foretold.hear(confirm("one", hand_over(1)), heard);
-  ASSERT_EQ(heard.size(), 1u);
-  EXPECT_EQ(heard[0].claim, ClaimId{{7}});
-  EXPECT_EQ(heard[0].session, SessionId{{8}});
-  ASSERT_EQ(heard[0].tasks.size(), 1u);
-  EXPECT_EQ(heard[0].tasks[0].execution.id, ExecutionId{{1}});
-  EXPECT_EQ(heard[0].tasks[0].payload.args, "{}");
-  heard.clear();
-  foretold.hear(confirm("three", hand_over(3)), heard);
-  ASSERT_EQ(heard.size(), 1u) << "the store knows its tasks";
-  EXPECT_EQ(heard[0].claim, ClaimId{{7}});
-  EXPECT_TRUE(heard[0].tasks.empty());
-  heard.clear();
-  foretold.hear("f4 garbage", heard);
-  foretold.hear(confirm("4", hand_over(4)), heard);
-  EXPECT_EQ(heard.size(), 1u) << "what could not be read is asked for";
-  heard.clear();
-  for (const char* word : {"", "f", "g", "gx", "g nothing", "f9 garbage", "hello"}) foretold.hear(word, heard);
-  EXPECT_TRUE(heard.empty());
-}
-
 }  // namespace
 }  // namespace semel::store::postgres

@@ -65,14 +65,6 @@ class UnknownCommit : public PostgresFaults, public ::testing::WithParamInterfac
 };
 
 // D4, W3: whether COMMIT arrived or not, the caller learns the truth by asking again.
-TEST_P(UnknownCommit, IsLookedUpByTheIds) {
-  PgProxy proxy(socket_path());
-  const auto store = open_postgres(through(proxy)).value();
-  Asker ask(*store);
-  const auto lane = ask.lane();
-  look_up(proxy, ask, {ask.task(lane, "pay-1"), ask.task(lane, "pay-2"), ask.task(lane, "pay-3")});
-}
-
 TEST_P(UnknownCommit, IsLookedUpByTheMark) {
   PgProxy proxy(socket_path());
   const auto store = open_postgres(through(proxy)).value();
@@ -119,72 +111,21 @@ TEST_F(UnknownCommit, AnAnswerWithoutItsEndDoesNotTellThatAnythingIsDurable) {
   ask.expect_sound();
 }
 
-// D4: new ids are marks themselves, so a small batch of nothing else writes none. What cannot be told by an id, or is
-// gone when it ends, is marked.
-TEST_F(PostgresFaults, NewIdsAloneNeedNoMark) {
+// D4: also a small batch that is sent without BEGIN and COMMIT.
+TEST_F(PostgresFaults, EveryBatchThatWritesLeavesItsMark) {
   const auto store = database_.open();
   Asker ask(*store);
   const auto lane = ask.lane();
   const auto marks = [&] { return database_.query("select count(*) from semel.batch_mark").i64(0, 0); };
   const auto before = marks();
   ask.run({ask.task(lane, "pay-1"), ask.task(lane, "pay-2")});
-  EXPECT_EQ(marks(), before);
-  ask.run({ask.task(lane, "pay-3"), ask.task(lane)});
   EXPECT_EQ(marks(), before + 1);
-  core::TaskEnqueue gone = ask.task(lane, "pay-4");
-  gone.drop_at_end = true;
-  ask.run({gone});
-  EXPECT_EQ(marks(), before + 2);
-}
-
-class UnmarkedBatch : public PostgresFaults {
- protected:
-  // The statements of a first run, on a connection of its own.
-  void first_run(Connection& first, const core::TaskEnqueue& task) {
-    first.queue_text("begin");
-    first.queue_text("insert into semel.identity values ($1::uuid, null, 1, 1, 0, 0, false, $2::text, $3::bytea)",
-                     Params().bytes(task.id).bytes(*task.identity).bytes(task.fingerprint));
-    first.run();
-  }
-};
-
-// D4, W3: the run that comes second waits for the first.
-TEST_F(UnmarkedBatch, ASecondRunWaitsForAFirstThatIsStillOpen) {
-  const auto store = database_.open();
-  Asker ask(*store);
-  const auto task = ask.task(ask.lane(), "pay-1");
-  std::vector<Operation> tasks = {task};
-  const auto first = database_.connect();
-  first_run(*first, task);
-  Batch batch;
-  batch.id = ask.fresh<BatchId>();
-  batch.recheck = true;
-  EXPECT_EQ(ask.apply(batch, tasks).kind, Kind::locked) << "its outcome stays unknown";
-  first->queue_text("rollback");
-  first->run();
-  ASSERT_EQ(ask.apply(batch, tasks).kind, Kind::committed);
-  EXPECT_TRUE(std::get<core::EnqueueAnswer>(batch.answers[0]).created);
-  EXPECT_EQ(database_.query("select count(*) from semel.execution").i64(0, 0), 1);
-  ask.expect_sound();
-}
-
-// D4: what the first run sent lay in a buffer and is read after the second has committed.
-TEST_F(UnmarkedBatch, AFirstRunThatComesLateChangesNothing) {
-  const auto store = database_.open();
-  Asker ask(*store);
-  const auto task = ask.task(ask.lane(), "pay-1");
-  std::vector<Operation> tasks = {task};
-  Batch batch;
-  batch.id = ask.fresh<BatchId>();
-  batch.recheck = true;
-  ASSERT_EQ(ask.apply(batch, tasks).kind, Kind::committed);
-  const auto late = database_.connect();
-  EXPECT_THROW(first_run(*late, task), PgError);
-  ask.expect_sound();
+  ask.run({ask.task(lane, "pay-1"), ask.task(lane, "pay-2")});
+  EXPECT_EQ(marks(), before + 1) << "nothing was written";
 }
 
 // D4, W3: the first run committed, and others have gone on with what it made.
-TEST_F(UnmarkedBatch, FindsItsTasksWhateverBecameOfThem) {
+TEST_F(PostgresFaults, ASecondRunFindsItsTasksWhateverBecameOfThem) {
   const auto store = database_.open();
   Asker ask(*store);
   const auto lane = ask.lane();

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -19,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMaxLanes = 64;
 constexpr std::size_t kMaxIds = 16;
-constexpr std::size_t kMaxForetold = 256;
 constexpr Duration kLongestPause = std::chrono::seconds(2);
 constexpr std::size_t kMaxHint = 7900;  // bytes; PostgreSQL takes 7999
 
@@ -71,14 +69,14 @@ bool decode_id(std::string_view word, std::vector<ExecutionId>& out) {
 
 bool decode_offer(const std::vector<std::string_view>& words, std::vector<core::TaskClaim>& out) {
   core::TaskClaim claim;
-  if (words.size() < 7) return false;
+  if (words.size() < 6) return false;
   const auto id = ClaimId::parse(words[0]);
   const auto session = SessionId::parse(words[1]);
   std::int64_t lease = 0;
   std::int32_t limit = 0;
   auto worker = base::from_base64(words[4]);
   if (!id || !session || !decode_number(words[2], lease) || !decode_number(words[3], limit) || !worker) return false;
-  for (std::size_t i = 6; i < words.size(); ++i) {
+  for (std::size_t i = 5; i < words.size(); ++i) {
     std::vector<core::LaneId> lane;
     if (!decode_lane(words[i], lane)) return false;
     claim.lanes.push_back({lane.front(), limit, false});
@@ -88,7 +86,6 @@ bool decode_offer(const std::vector<std::string_view>& words, std::vector<core::
   claim.lease = Duration{lease};
   claim.worker = *std::move(worker);
   claim.takes = core::Takes::fresh;
-  claim.tell = words[5];
   out.push_back(std::move(claim));
   return true;
 }
@@ -115,11 +112,10 @@ bool decode_hand_over(const std::vector<std::string_view>& words, std::vector<Ha
 
 }  // namespace
 
-std::string encode_offer(const core::TaskClaim& claim, const std::string& address) {
-  std::string out = "o" + claim.id.to_string() + "," + claim.session.to_string() + "," +
-                    std::to_string(claim.lease.count()) + "," +
-                    std::to_string(claim.lanes.empty() ? 0 : claim.lanes.front().limit) + "," +
-                    base::to_base64(claim.worker) + "," + address;
+std::string encode_offer(const core::TaskClaim& claim) {
+  std::string out =
+      "o" + claim.id.to_string() + "," + claim.session.to_string() + "," + std::to_string(claim.lease.count()) + "," +
+      std::to_string(claim.lanes.empty() ? 0 : claim.lanes.front().limit) + "," + base::to_base64(claim.worker);
   const std::size_t count = std::min(claim.lanes.size(), kMaxLanes);
   for (std::size_t i = 0; i < count; ++i) out += "," + std::to_string(static_cast<std::int32_t>(claim.lanes[i].lane));
   return out;
@@ -150,48 +146,8 @@ std::map<std::string, std::string> encode_hand_over(const core::RowCache& cache)
   return out;
 }
 
-std::string foretell(const std::string& number, const std::string& hand_over) { return "f" + number + " " + hand_over; }
-
-std::string confirm(const std::string& number, const std::string& hand_over) {
-  std::string out = "g" + number + " ";
-  split(hand_over, ';', [&](std::string_view claim) {
-    const auto session = claim.find(',');
-    if (out.back() != ' ') out.push_back(';');
-    out += claim.substr(0, claim.find(',', session + 1));
-    return true;
-  });
-  return out;
-}
-
-void Foretold::hear(std::string_view word, std::vector<HandOver>& handed) {
-  const auto gap = word.find(' ');
-  if (word.empty() || gap == std::string_view::npos) return;
-  const std::string_view number = word.substr(1, gap - 1);
-  const bool durable = word.front() == 'g';
-  if (auto it = by_number_.find(number); durable && it != by_number_.end()) {
-    std::move(it->second.begin(), it->second.end(), std::back_inserter(handed));
-    by_number_.erase(it);
-    return;
-  }
-  Wakes told;
-  if (!decode_hint(word.substr(gap + 1), told)) return;
-  if (durable) {
-    std::move(told.handed.begin(), told.handed.end(), std::back_inserter(handed));
-  } else {
-    if (by_number_.size() >= kMaxForetold) by_number_.clear();  // of transactions that never ended well
-    by_number_.insert_or_assign(std::string(number), std::move(told.handed));
-  }
-}
-
-std::string make_tell(int backend, const std::string& address) { return std::to_string(backend) + " " + address; }
-
-std::string address_of(const std::string& tell) {
-  const auto at = tell.find(' ');
-  return at == std::string::npos ? "" : tell.substr(at + 1);
-}
-
-std::string private_channel(const std::string& channel, const std::string& tell) {
-  return channel + "_" + tell.substr(0, tell.find(' '));
+std::string private_channel(const std::string& channel, std::string_view backend) {
+  return channel + "_" + std::string(backend);
 }
 
 std::string encode_hint(const Wakes& wakes) {
@@ -250,7 +206,7 @@ bool HintListener::connect() {
   try {
     channel_ = channel_name_();
     (*opened)->queue_text("listen \"" + channel_ + "\"");
-    (*opened)->queue_text("listen \"" + private_channel(channel_, make_tell((*opened)->backend_pid(), "")) + "\"");
+    (*opened)->queue_text("listen \"" + private_channel(channel_, std::to_string((*opened)->backend_pid())) + "\"");
     (*opened)->run();
   } catch (const PgError&) {
     return false;
@@ -280,7 +236,7 @@ void HintListener::interrupt() {
 void HintListener::offer(const core::TaskClaim& claim) {
   {
     const std::lock_guard lock(said_mutex_);
-    said_.push_back(encode_offer(claim, words_.address()));
+    said_.push_back(encode_offer(claim));
   }
   interrupt();
 }
@@ -297,11 +253,6 @@ void HintListener::send_said() {
   connection_->run();
 }
 
-// Words tell of claims and of nothing else.
-void HintListener::hear_words(Store::Hints& out) {
-  for (const std::string& word : words_.read()) foretold_.hear(word, out.wakes.handed);
-}
-
 Store::Hints HintListener::wait(Duration timeout) {
   Store::Hints out;
   if (!connection_) {
@@ -312,16 +263,13 @@ Store::Hints HintListener::wait(Duration timeout) {
   }
   try {
     send_said();
-    std::vector<int> others{wake_fd_};
-    words_.add_descriptors(others);
-    for (const auto& heard : connection_->wait_notifications(timeout, others)) {
+    for (const auto& heard : connection_->wait_notifications(timeout, wake_fd_)) {
       if (heard.from_pid == backend_pid() || is_own_(heard.from_pid)) continue;
       const std::size_t known = out.wakes.offers.size();
       if (!decode_hint(heard.payload, out.wakes)) out.all = true;
       for (std::size_t i = known; i < out.wakes.offers.size(); ++i)
-        out.wakes.offers[i].tell = make_tell(heard.from_pid, out.wakes.offers[i].tell);
+        out.wakes.offers[i].tell = std::to_string(heard.from_pid);
     }
-    hear_words(out);
   } catch (const PgError&) {
     connection_.reset();
     pid_.store(0, std::memory_order_relaxed);

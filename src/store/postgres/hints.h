@@ -1,6 +1,5 @@
 // Hints between processes over LISTEN/NOTIFY. Lost hints cost latency only. The channel's name is a secret of the store
-// (semel.meta): who cannot read the store's tables can neither listen to it nor speak on it. The word of a claim made
-// for a worker on the same machine goes there directly (words.h).
+// (semel.meta): who cannot read the store's tables can neither listen to it nor speak on it.
 #pragma once
 
 #include <atomic>
@@ -14,38 +13,20 @@
 #include "core/row_cache.h"
 #include "store/port.h"
 #include "store/postgres/connection.h"
-#include "store/postgres/words.h"
 
 namespace semel::store::postgres {
 
 // `l1,7;e<id>,<id>;c<id>`; empty when there is nothing to say. Long lists are cut: `l*` is any lane, too many ended
 // executions are left to the poll.
 std::string encode_hint(const Wakes& wakes);
-// `o<claim>,<session>,<lease>,<limit>,<worker>,<address>,<lane>,...`
-std::string encode_offer(const core::TaskClaim& claim, const std::string& address);
+// `o<claim>,<session>,<lease>,<limit>,<worker>,<lane>,...`
+std::string encode_offer(const core::TaskClaim& claim);
 // `h<claim>,<session>,<task>,...` for every claim of cache.handed, by whom it is for; without tasks where they are too
 // large for a hint.
 std::map<std::string, std::string> encode_hand_over(const core::RowCache& cache);
-
-// A word about a claim is said twice: with its tasks while the server still writes them, so that the other process has
-// read them by then, and without once they are durable. `number` is unlike that of every other word.
-std::string foretell(const std::string& number, const std::string& hand_over);
-std::string confirm(const std::string& number, const std::string& hand_over);
-
-// What was foretold and is not known to be durable.
-class Foretold {
- public:
-  // Adds what the word says is durable. What was foretold and never heard comes without tasks: the store has them.
-  void hear(std::string_view word, std::vector<HandOver>& handed);
-
- private:
-  std::map<std::string, std::vector<HandOver>, std::less<>> by_number_;
-};
-// TaskClaim::tell of a claim that was heard of: the backend of the process that offered it, and where that hears words.
-std::string make_tell(int backend, const std::string& address);
-std::string address_of(const std::string& tell);
-// On which the process of `tell` alone listens.
-std::string private_channel(const std::string& channel, const std::string& tell);
+// On which the process with that listening backend alone listens. TaskClaim::tell of an offer that was heard is the
+// backend it came from.
+std::string private_channel(const std::string& channel, std::string_view backend);
 // Adds to `wakes`; false when the text means "look everywhere" or cannot be read.
 bool decode_hint(std::string_view text, Wakes& wakes);
 
@@ -67,7 +48,6 @@ class HintListener {
   void pause(Duration timeout);
   void clear_interrupt();
   void send_said();
-  void hear_words(Store::Hints& out);
 
   PgOptions options_;
   std::function<bool(int)> is_own_;
@@ -76,8 +56,6 @@ class HintListener {
   std::mutex said_mutex_;
   std::vector<std::string> said_;
   std::unique_ptr<Connection> connection_;
-  WordReceiver words_;
-  Foretold foretold_;
   Duration next_pause_;
   std::atomic<int> pid_{0};
   int wake_fd_;

@@ -230,17 +230,6 @@ TEST_F(PostgresStoreTest, AnOfferIsHeardAndTheClaimMadeByItIsToldWithItsTasks) {
   const auto late = at_enqueuer.task(lane, "late");
   at_enqueuer.run({late, heard[0]});
   EXPECT_EQ(worker->execution_get(core::kDefaultTenant, late.id)->value().execution.status, Status::queued);
-  // To a process that no word reaches, here by its missing address, the server tells it.
-  core::TaskClaim far = heard[0];
-  far.id = ClaimId::parse("00000000-0000-7000-8000-000000000002").value();
-  far.tell = far.tell.substr(0, far.tell.find(' '));
-  const auto distant = at_enqueuer.task(lane, "distant");
-  at_enqueuer.run({distant, far});
-  const auto from_server = hear(*worker, &Wakes::handed);
-  ASSERT_EQ(from_server.size(), 1u);
-  EXPECT_EQ(from_server[0].claim, far.id);
-  ASSERT_EQ(from_server[0].tasks.size(), 1u);
-  EXPECT_EQ(from_server[0].tasks[0].execution.id, distant.id);
   // What is too large for a hint is told without its tasks.
   core::TaskClaim next = heard[0];
   next.id = ClaimId::parse("00000000-0000-7000-8000-000000000001").value();

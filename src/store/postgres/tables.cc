@@ -69,7 +69,6 @@ bool PostgresTables::begin(const BatchId& id, Instant now, bool recheck) {
   hint_.clear();
   handed_ = nullptr;
   entered_.clear();
-  recheck_ = recheck;
   if (!recheck) return false;
   try {
     const std::size_t at = queue(statements::batch_mark_win, Params().bytes(id).i64(now));
@@ -256,7 +255,7 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
         return batch::Attempted{std::vector<char>(sorted.size(), 0), {}, {}, {}, {}};
       const bool repeats = std::adjacent_find(sorted.begin(), sorted.end(),
                                               [](auto* a, auto* b) { return a->id == b->id; }) != sorted.end();
-      hoping_ = careful_ == 0 && !repeats && !recheck_;
+      hoping_ = careful_ == 0 && !repeats;
       const auto asked = hoping_ && blind ? trust(attempt.asks) : std::nullopt;
       holding_ = asked && !begun_ && sorted.size() <= kHeldAtMost;
       queue_identities(sorted, hoping_ ? statements::identity_insert : statements::identity_win);
@@ -331,21 +330,15 @@ batch::Attempted PostgresTables::attempt(const batch::Attempt& attempt, Instant 
   });
 }
 
-// Who hears no words is told by the server. Nothing where everybody does: then it is encoded while the server works.
-PostgresTables::HandOvers PostgresTables::queue_hand_over() {
-  if (!handed_) return {};
-  const auto hears = [this](const std::string& to) { return words_.reaches(address_of(to)); };
-  const auto& all = handed_->handed;
-  if (std::all_of(all.begin(), all.end(), [&](const auto& one) { return hears(one.tell); })) return {};
-  HandOvers out = encode_hand_over(*handed_);
-  for (const auto& [to, text] : out)
-    if (!hears(to)) queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, to)));
-  return out;
+// In the transaction itself: told once it is durable, or never.
+void PostgresTables::queue_hand_over() {
+  if (!handed_) return;
+  for (const auto& [backend, text] : encode_hand_over(*handed_))
+    queue(statements::hand_over, Params().bytes(text).bytes(private_channel(channel_, backend)));
 }
 
-void PostgresTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
+void PostgresTables::commit(const BatchId& id, Instant now, bool changed) {
   guarded([&] {
-    const bool changed = mark != batch::Mark::nothing;
     if (!begun_ && held_.empty() && !changed) return;
     if (!changed && !wrote_) {  // only locks to give back: nothing to sync, nobody waits
       db_.queue(statements::rollback);
@@ -353,10 +346,8 @@ void PostgresTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
       begun_ = false;
       return;
     }
-    // New ids that raise when they are there are marks themselves: whichever run comes second meets those of the first.
-    if (changed && !marked_ && !(mark == batch::Mark::ids && holding_))
-      queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
-    HandOvers handed = queue_hand_over();
+    if (changed && !marked_) queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
+    queue_hand_over();
     const auto end = holding_ ? Connection::End::commits : Connection::End::says_nothing;
     if (std::exchange(holding_, false)) {  // nothing was sent before
       for (auto& [statement, params] : std::exchange(held_, {})) db_.queue(*statement, params);
@@ -365,20 +356,12 @@ void PostgresTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
       commit_at_ = queue(statements::commit);
     }
     SEMEL_FP("pg.commit.before");
-    const std::string number = id.to_string() + "." + std::to_string(++said_);
-    const auto meanwhile = [&] {
-      if (!handed_) return;
-      if (handed.empty()) handed = encode_hand_over(*handed_);
-      for (const auto& [to, text] : handed) words_.say(address_of(to), foretell(number, text));
-    };
-    if (hints_ && !hint_.empty())
-      db_.run_then(statements::notify, Params().bytes(hint_).bytes(channel_), end, meanwhile);
-    else db_.run(end, meanwhile);
+    if (hints_ && !hint_.empty()) db_.run_then(statements::notify, Params().bytes(hint_).bytes(channel_), end);
+    else db_.run(end);
     begun_ = false;
     commit_at_.reset();
     fronts_.entered(entered_);
     SEMEL_FP("pg.commit.after");
-    for (const auto& [to, text] : handed) words_.say(address_of(to), confirm(number, text));
   });
 }
 

@@ -7,7 +7,6 @@
 // included. docs/adr/0006-guards-raise.md has the measurement.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "store/batch/tables.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/fronts.h"
-#include "store/postgres/words.h"
 
 namespace semel::store::postgres {
 
@@ -42,12 +40,11 @@ class PostgresTables final : public batch::Tables {
   batch::Attempted attempt(const batch::Attempt& attempt, Instant now) override;
   void read(const core::Needs& needs, core::RowCache& cache, Instant now) override;
   void write(const core::RowCache& cache, Instant now) override;
-  void commit(const BatchId& id, Instant now, batch::Mark mark) override;
+  void commit(const BatchId& id, Instant now, bool changed) override;
   void rollback() noexcept override;
 
  private:
-  using HandOvers = std::map<std::string, std::string>;  // by whom it is for
-  HandOvers queue_hand_over();
+  void queue_hand_over();
   // BEGIN travels with the first statement: a batch that needs nothing from the store sends nothing.
   std::size_t queue(const Statement& statement, Params params = {});
   void send_held();
@@ -92,7 +89,6 @@ class PostgresTables final : public batch::Tables {
   bool begun_ = false;                    // a transaction is open, or BEGIN is queued
   bool wrote_ = false;                    // something in it must not be rolled back lightly
   bool marked_ = false;                   // the mark is there already (recheck)
-  bool recheck_ = false;                  // an earlier run may have committed: its ids are not taken for new
   std::optional<std::size_t> commit_at_;  // COMMIT is queued or sent
   bool hints_ = false;
   // Most ids of the last batch were taken. Then those of this one are only looked at first, without a transaction: a
@@ -117,8 +113,6 @@ class PostgresTables final : public batch::Tables {
   bool guessed_wrong_ = false;
   std::string hint_;
   const core::RowCache* handed_ = nullptr;  // of the batch that hands something over
-  std::uint64_t said_ = 0;                  // words, ever
-  WordSender words_;
   Fronts& fronts_;
   const std::string channel_;
   std::vector<core::ReadyRow> entered_;  // the first of each lane that this batch made ready

@@ -107,11 +107,11 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
   return taken;
 }
 
-void SqliteTables::commit(const BatchId& id, Instant now, batch::Mark mark) {
+void SqliteTables::commit(const BatchId& id, Instant now, bool changed) {
   guarded([&] {
-    if (mark != batch::Mark::nothing && marks_) db_.prepared("batch_mark_insert").bind(id, now).run();
+    if (changed && marks_) db_.prepared("batch_mark_insert").bind(id, now).run();
     SEMEL_FP("sqlite.commit.before");
-    if (mark != batch::Mark::nothing && before_sync_ != nullptr && *before_sync_) (*before_sync_)();
+    if (changed && before_sync_ != nullptr && *before_sync_) (*before_sync_)();
     // Without changed pages this writes nothing and syncs nothing.
     db_.prepared("batch_commit").run();
     SEMEL_FP("sqlite.commit.after");

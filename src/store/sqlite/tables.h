@@ -22,7 +22,7 @@ class SqliteTables final : public batch::Tables {
   batch::Attempted attempt(const batch::Attempt& attempt, Instant now) override;
   void read(const core::Needs& needs, core::RowCache& cache, Instant now) override;
   void write(const core::RowCache& cache, Instant now) override;
-  void commit(const BatchId& id, Instant now, batch::Mark mark) override;
+  void commit(const BatchId& id, Instant now, bool changed) override;
   void rollback() noexcept override;
   // Called before a commit that syncs; null: nobody.
   void before_sync(const std::function<void()>* call) { before_sync_ = call; }
