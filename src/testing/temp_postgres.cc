@@ -113,6 +113,8 @@ std::string test_postgres_url() {
   return url;
 }
 
+Rows query_postgres(const std::string& url, const std::string& sql) { return run(url, sql); }
+
 TempPostgres::TempPostgres() : database_(pool().take()), url_(with_database(test_postgres_url(), database_)) {
   store::postgres::migrate_postgres(options()).value();
   run(url_,

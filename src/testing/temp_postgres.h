@@ -14,6 +14,9 @@ namespace semel::testing {
 // The URL in SEMEL_TEST_PG. Throws with an explanation when it is not set.
 std::string test_postgres_url();
 
+// Runs one statement on a connection of its own. Throws when it fails.
+store::postgres::Rows query_postgres(const std::string& url, const std::string& sql);
+
 // An empty database with the schema in it. Handed back to a pool of this process when it ends, dropped at exit.
 class TempPostgres {
  public:
