@@ -63,7 +63,8 @@ class Run {
     if (!recall_) attempt_blindly();
     decide_rest();
     finish_claims();
-    if (recall_ || refused_whole_) return tables_.rollback();
+    if (refused_whole_) return tables_.rollback();
+    if (recall_) return tables_.commit_recall(batch_.id);
     batch_.rows_written = blind_rows_ + count_changes();
     if (batch_.rows_written > 0) tables_.write(rows_, batch_.now);
     tables_.commit(batch_.id, batch_.now, batch_.rows_written > 0);

@@ -79,6 +79,9 @@ class Tables {
   // Durable once it returned. `changed`: something was written, so the batch leaves its mark, by which a second run
   // learns that this one committed. Otherwise there is nothing to sync.
   virtual void commit(const BatchId& id, Instant now, bool changed) = 0;
+  // Ends a second run that found its mark. What the first run committed is told as durable only once this returned: its
+  // wait for the standbys may have ended without them, by a restart of the server.
+  virtual void commit_recall(const BatchId& id) = 0;
   virtual void rollback() noexcept = 0;
   // For EnqueueWithin: the connection of the open transaction, or null where callers cannot share it.
   virtual void* native_connection() { return nullptr; }

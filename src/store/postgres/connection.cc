@@ -149,7 +149,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const PgOptions& options, c
     else if (says("database") && says("does not exist")) code = ErrorCode::StoreNotFound;
     return make_error(code, "store: " + reason);
   }
-  PQsetNoticeReceiver(raw, [](void*, const PGresult*) {}, nullptr);
+  PQsetNoticeReceiver(raw, hear_notice, made.get());
   PQsetnonblocking(raw, 1);
   PQenterPipelineMode(raw);
   try {
@@ -159,6 +159,12 @@ Result<std::unique_ptr<Connection>> Connection::open(const PgOptions& options, c
     return to_error(error);
   }
   return made;
+}
+
+// Told by the name of the server's function: the text is in the server's language, the code that of every warning.
+void Connection::hear_notice(void* connection, const pg_result* notice) {
+  if (field(notice, PG_DIAG_SOURCE_FUNCTION) == "SyncRepWaitForLSN")
+    static_cast<Connection*>(connection)->cancelled_wait_ = field(notice, PG_DIAG_MESSAGE_PRIMARY);
 }
 
 Result<void> Connection::prepare(std::span<const Statement> statements) {
@@ -346,6 +352,7 @@ std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End
   try {
     flush(deadline);
     drain_unread(deadline);
+    cancelled_wait_.clear();
     error = read_segment(rows, deadline);
   } catch (PgError& lost) {
     lost.at = rows.size();
@@ -354,6 +361,7 @@ std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End
   }
   unread_ = behind;
   if (error) throw *error;
+  if (!cancelled_wait_.empty()) throw PgError{std::string(kCancelledWait), cancelled_wait_, "", false, count};
   return rows;
 }
 

@@ -36,6 +36,10 @@ struct PgError {
   std::size_t at = 0;      // which queued statement failed, from 0; the ones after it did not run
 };
 
+// `sqlstate` where a wait for the standbys was cancelled: what was sent is committed on this server. The server says so
+// by a warning only.
+inline constexpr std::string_view kCancelledWait = "01000";
+
 // What this connection is for. All settings that answers could depend on are pinned, whatever the server, the database
 // or the role say.
 struct Role {
@@ -103,6 +107,7 @@ class Connection {
   void wait_readable(std::int64_t deadline);
   pg_result* next_result(std::int64_t deadline);
   [[noreturn]] void fail_lost(std::size_t at, std::string what);
+  static void hear_notice(void* connection, const pg_result* notice);
 
   pg_conn* connection_;
   Duration call_timeout_;
@@ -110,6 +115,7 @@ class Connection {
   std::size_t queued_ = 0;
   std::size_t unread_ = 0;  // segments sent without waiting, still to be read
   bool lost_ = false;
+  std::string cancelled_wait_;  // what the server said of one in this segment
 };
 
 // Error of the error table for a PgError met outside a batch.

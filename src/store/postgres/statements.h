@@ -11,7 +11,7 @@ namespace semel::store::postgres {
 // Of the writer and its slow lane.
 #define SEMEL_PG_WRITER_STATEMENTS(X)                                                                         \
   X(attention_delete) X(attention_lock) X(attention_put) X(batch_mark_insert) X(batch_mark_prune)             \
-  X(batch_mark_win) X(begin) X(blocked_delete) X(blocked_insert) X(blocked_lock) X(blocked_lock_lane)         \
+  X(batch_mark_touch) X(batch_mark_win) X(begin) X(blocked_delete) X(blocked_insert) X(blocked_lock) X(blocked_lock_lane)         \
   X(clock_read) X(commit) X(execution_delete) X(execution_insert) X(execution_insert_claimed)                 \
   X(execution_insert_claimed_one) X(execution_insert_full) X(execution_lock) X(execution_lock_by_identity)    \
   X(execution_retention) X(execution_succeed) X(execution_update) X(group_delete) X(group_lock)               \

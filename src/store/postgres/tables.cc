@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/mutant.h"
 #include "store/postgres/codec.h"
 #include "store/postgres/guarded.h"
 #include "store/postgres/hints.h"
@@ -34,6 +35,9 @@ TablesError to_tables_error(const PgError& error, std::optional<std::size_t> com
               make_error(ErrorCode::UnknownCommit, "store: connection lost during commit: " + error.message)};
     return {Kind::retry, told};
   }
+  // Cancelled while COMMIT waited for a standby: committed here, and perhaps nowhere else.
+  if (state == kCancelledWait || (state == "57014" && commit_at && error.at >= *commit_at))
+    return {Kind::unknown, make_error(ErrorCode::UnknownCommit, "store: " + error.message)};
   if (state == "55P03") return {Kind::locked, told};
   if (state == "40001" || state == "40P01" || state == "SM001" || state == "57014") return {Kind::retry, told};
   if (state.starts_with("57P") || state.starts_with("08") || state == "25P03") return {Kind::retry, told};
@@ -362,6 +366,18 @@ void PostgresTables::commit(const BatchId& id, Instant now, bool changed) {
     commit_at_.reset();
     fronts_.entered(entered_);
     SEMEL_FP("pg.commit.after");
+  });
+}
+
+// Writes, so that its COMMIT waits as that of the first run would have: one that wrote nothing waits for no standby.
+void PostgresTables::commit_recall(const BatchId& id) {
+  if (SEMEL_MUTANT("recall-without-commit")) return rollback();
+  guarded([&] {
+    queue(statements::batch_mark_touch, Params().bytes(id));
+    commit_at_ = queue(statements::commit);
+    db_.run();
+    begun_ = false;
+    commit_at_.reset();
   });
 }
 

@@ -41,6 +41,7 @@ class PostgresTables final : public batch::Tables {
   void read(const core::Needs& needs, core::RowCache& cache, Instant now) override;
   void write(const core::RowCache& cache, Instant now) override;
   void commit(const BatchId& id, Instant now, bool changed) override;
+  void commit_recall(const BatchId& id) override;
   void rollback() noexcept override;
 
  private:

@@ -23,6 +23,7 @@ class SqliteTables final : public batch::Tables {
   void read(const core::Needs& needs, core::RowCache& cache, Instant now) override;
   void write(const core::RowCache& cache, Instant now) override;
   void commit(const BatchId& id, Instant now, bool changed) override;
+  void commit_recall(const BatchId&) override { rollback(); }  // what is in the file is durable
   void rollback() noexcept override;
   // Called before a commit that syncs; null: nobody.
   void before_sync(const std::function<void()>* call) { before_sync_ = call; }
