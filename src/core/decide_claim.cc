@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/mutant.h"
 #include "core/decide_parts.h"
 #include "core/transition.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kToken = 1'000'000;  // one claim, in millionths of a token
 
-// Fills the bucket up to `now`. A bucket never seen before is full.
+// Fills the bucket up to `now`. A bucket never seen before is full. One that a writer with a later `now` filled stays
+// as it is: `tokens_at` never goes back, or the time between would be credited twice.
 void refill(Lane& lane, const RateLimit& rate, Instant now) {
   const std::int64_t full = rate.count * kToken;
   if (!lane.tokens_at) {
@@ -20,14 +22,16 @@ void refill(Lane& lane, const RateLimit& rate, Instant now) {
     const __int128 added = elapsed * rate.count * kToken / rate.per.count();
     lane.tokens_micro = static_cast<std::int64_t>(std::min<__int128>(full, lane.tokens_micro + added));
   }
-  lane.tokens_at = now;
+  const bool never_back = lane.tokens_at && !SEMEL_MUTANT("bucket-goes-back");
+  lane.tokens_at = never_back ? std::max(*lane.tokens_at, now) : now;
 }
 
-Instant next_token_at(const Lane& lane, const RateLimit& rate, Instant now) {
+// Of a bucket that was just refilled.
+Instant next_token_at(const Lane& lane, const RateLimit& rate) {
   const __int128 missing = kToken - lane.tokens_micro;
   const __int128 unit = static_cast<__int128>(rate.count) * kToken;
   const __int128 wait = (missing * rate.per.count() + unit - 1) / unit;
-  return add_saturated(now, Duration{static_cast<std::int64_t>(wait)});
+  return add_saturated(*lane.tokens_at, Duration{static_cast<std::int64_t>(wait)});
 }
 
 }  // namespace
@@ -39,7 +43,7 @@ Grant grant_claims(Lane& lane, std::int32_t wanted, Instant now) {
     refill(lane, *lane.config.rate_limit, now);
     const auto tokens = static_cast<std::int32_t>(std::min<std::int64_t>(lane.tokens_micro / kToken, grant.count));
     lane.tokens_micro -= tokens * kToken;
-    if (tokens < grant.count) grant.retry_at = next_token_at(lane, *lane.config.rate_limit, now);
+    if (tokens < grant.count) grant.retry_at = next_token_at(lane, *lane.config.rate_limit);
     grant.count = tokens;
   }
   if (lane.config.concurrency) lane.running_count += grant.count;

@@ -232,7 +232,8 @@ Answer decide_part(const BlockedSweep& op, RowCache& rows, Instant now) {
     const auto limit = lane->config.concurrency_per_key;
     if (limit && slot && slot->used >= *limit) continue;
     rows.blocked.remove(row);
-    enter(rows, rows.executions.update(row.execution), now);
+    // It was due when it was blocked, by the `now` of a writer who may have been ahead of this one.
+    enter(rows, rows.executions.update(row.execution), std::max(now, row.due_at));
     answer.changed += 1;
   }
   answer.more = answer.looked_at >= op.limit;

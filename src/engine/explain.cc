@@ -115,13 +115,14 @@ void why_ready(const core::Lane& lane, Instant now, Explanation& out) {
     out.reason = WaitReason::concurrency;
   } else if (lane.config.rate_limit && lane.tokens_at) {
     const auto& rate = *lane.config.rate_limit;
-    const double gained = static_cast<double>((now - *lane.tokens_at).count()) * static_cast<double>(rate.count) * 1e6 /
-                          static_cast<double>(rate.per.count());
+    const Instant filled = std::max(now, *lane.tokens_at);
+    const double gained = static_cast<double>((filled - *lane.tokens_at).count()) * static_cast<double>(rate.count) *
+                          1e6 / static_cast<double>(rate.per.count());
     const double missing = 1e6 - (static_cast<double>(lane.tokens_micro) + gained);
     if (missing > 0) {
       out.reason = WaitReason::rate_limited;
       const double wait = missing * static_cast<double>(rate.per.count()) / (static_cast<double>(rate.count) * 1e6);
-      out.not_before = add_saturated(now, Duration{static_cast<std::int64_t>(wait) + 1});
+      out.not_before = add_saturated(filled, Duration{static_cast<std::int64_t>(wait) + 1});
     }
   }
 }

@@ -53,7 +53,9 @@ class Heat {
   bool step(std::vector<core::Operation>& operations) {
     store::Batch a, b;
     a.id = b.id = generator_.next_batch_id(clock_.now());
-    a.now = b.now = clock_.now();
+    // Batches of several writers are not in the order of their clocks.
+    a.now = b.now =
+        clock_.now() - Duration{late_.below(20) == 0 ? static_cast<std::int64_t>(late_.below(3'000'000)) : 0};
     for (auto& operation : operations) {
       a.operations.push_back(&operation);
       b.operations.push_back(&operation);
@@ -137,6 +139,7 @@ class Heat {
   std::unique_ptr<store::Store> other_;
   Generator generator_;
   base::SeededRandom rand_{seed_ ^ 0x5eed};
+  base::SeededRandom late_{seed_ ^ 0x1a7e};
   Coverage& coverage_;
   std::uint64_t step_ = 0;
 };

@@ -175,6 +175,34 @@ TEST_P(Limits, ARateLimitHoldsInEveryWindow) {
     }
 }
 
+// C16, F6: batches of several writers are not in the order of their clocks.
+TEST_P(Limits, ARateLimitCountsNoTimeTwiceWhenAnOlderNowFollowsANewerOne) {
+  core::LaneConfig config;
+  config.rate_limit = core::RateLimit{5, 10s};
+  const LaneId where = lane("reordered", config);
+  for (int i = 0; i < 40; ++i) {
+    Task t = task();
+    t.lane = where;
+    enqueue(t.with_id("job-" + std::to_string(i)));
+  }
+  const Instant start = now();
+  EXPECT_EQ(claim(where, 10).size(), 5u);
+  std::size_t taken = 0;
+  for (int round = 1; round <= 4; ++round) {
+    clock_.set(start + round * 2s);
+    taken += claim(where, 10).size();
+    clock_.set(start);
+    const auto late = run(claim_request(where, 10));
+    EXPECT_TRUE(late.tasks.empty());
+    ASSERT_EQ(late.retry_at.size(), 1u);
+    EXPECT_EQ(late.retry_at[0], (std::pair{where, start + (round + 1) * 2s}));
+    EXPECT_EQ(lane_row(where).tokens_at, start + round * 2s);
+    EXPECT_EQ(refused(delivery("job-39")), ErrorCode::NotReady);
+  }
+  EXPECT_EQ(taken, 4u);
+  clock_.set(start + 8s);
+}
+
 TEST_P(Limits, ALaneHeldBackByItsRateSaysWhenToComeAgain) {
   core::LaneConfig config;
   config.rate_limit = core::RateLimit{2, 10s};

@@ -31,11 +31,16 @@ std::int64_t tokens_at(const Lane& lane, Instant now) {
   return static_cast<std::int64_t>(std::min<Wide>(refilled, capacity));
 }
 
+// Up to when time has filled the bucket. Time that another writer, whose clock is ahead, has counted counts no more.
+Instant filled_at(const Lane& lane, Instant now) {
+  return lane.tokens_at && *lane.tokens_at > now ? *lane.tokens_at : now;
+}
+
 // When the bucket next holds a whole token.
-Instant next_token_at(const core::RateLimit& rate, std::int64_t tokens, Instant now) {
+Instant next_token_at(const core::RateLimit& rate, std::int64_t tokens, Instant filled) {
   const Wide missing = std::max<std::int64_t>(0, kToken - tokens);
   const Wide rate_micro = static_cast<Wide>(rate.count) * kToken;
-  return add_saturated(now,
+  return add_saturated(filled,
                        Duration{static_cast<std::int64_t>((missing * rate.per.count() + rate_micro - 1) / rate_micro)});
 }
 
@@ -54,7 +59,8 @@ Model::Grant Model::grant(const Lane& lane, std::int32_t wanted) const {
   if (lane.config.rate_limit) {
     const std::int64_t tokens = tokens_at(lane, now_);
     const auto whole = static_cast<std::int32_t>(std::min<std::int64_t>(tokens / kToken, out.count));
-    if (whole < out.count) out.retry_at = next_token_at(*lane.config.rate_limit, tokens - whole * kToken, now_);
+    if (whole < out.count)
+      out.retry_at = next_token_at(*lane.config.rate_limit, tokens - whole * kToken, filled_at(lane, now_));
     out.count = whole;
   }
   return out;
@@ -65,7 +71,7 @@ void Model::charge(Lane& lane, std::int32_t taken) {
   if (lane.config.concurrency) lane.running_count += taken;
   if (!lane.config.rate_limit) return;
   lane.tokens_micro = tokens_at(lane, now_) - taken * kToken;
-  lane.tokens_at = now_;
+  lane.tokens_at = filled_at(lane, now_);
 }
 
 ClaimedTask Model::view(const Execution& e) const { return {e, t_.payloads.at(e.id)}; }
