@@ -20,7 +20,7 @@ struct Failpoints {
 };
 
 Failpoints& failpoints() {
-  static Failpoints instance;
+  static auto& instance = *new Failpoints;
   return instance;
 }
 

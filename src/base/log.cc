@@ -80,7 +80,7 @@ std::string format_log_line(std::string_view message, std::initializer_list<LogF
 }
 
 LogSink& null_log() {
-  static NullLog sink;
+  static auto& sink = *new NullLog;
   return sink;
 }
 

@@ -116,7 +116,7 @@ const std::map<std::string_view, Setter>& setters() {
   using Config = core::LaneConfig;
   using Text = std::string_view;
   using Retry = core::RetryOverrides;
-  static const std::map<std::string_view, Setter> kSetters = {
+  static const auto& kSetters = *new std::map<std::string_view, Setter>{
       {"retention", set_retention},
       {"rate_limit", set_rate},
       {"concurrency", [](Config& c, Text t) { return set_count(c.concurrency, t); }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 #include <string>
 
 namespace semel::tidy {
@@ -96,6 +97,26 @@ bool in_rooms(const std::string& path, const std::vector<std::string_view>& room
 }
 
 bool is_cpp(const SourceFile& file) { return file.is_header() || file.is_source(); }
+
+// The type of the variable that this line begins to define, if it lives as long as the process (or thread): anything
+// static, and what stands in a namespace, which is not indented. A name before parentheses is a function.
+std::string type_of_static(const std::string& line) {
+  static const std::regex kVariable(
+      "^( *(?:inline )?(?:static |thread_local )+|(?:inline )?const |std::)([^(){}=;]*?[ &*])[A-Za-z_:]+( = "
+      "|\\{|;|\\()");
+  std::smatch found;
+  if (!std::regex_search(line, found, kVariable)) return "";
+  if (found[3] == "(" && found[1].str().find("thread_local") == std::string::npos) return "";
+  return found[1].str() + found[2].str();
+}
+
+// By its looks: a pointer, a reference, a number, a flag.
+bool has_no_destructor(const std::string& type) {
+  static const std::regex kPlain(
+      "[&*] ?(const )?$|constexpr|constinit|(^| )(bool|int|char|std::u?int[0-9]+_t|std::size_t|std::atomic<.*>|"
+      "std::once_flag) $");
+  return std::regex_search(type, kPlain);
+}
 
 }  // namespace
 
@@ -203,6 +224,16 @@ std::vector<Finding> threads_in_the_driver(const SourceFile& file) {
       out.push_back({file.path, static_cast<int>(i) + 1, std::string(call) + ": threads live in engine/threads"});
     }
   }
+  return out;
+}
+
+std::vector<Finding> statics_have_no_destructor(const SourceFile& file) {
+  std::vector<Finding> out;
+  if (!is_cpp(file) || file.is_test() || !file.path.starts_with("src/")) return out;
+  if (file.path.starts_with("src/testing/") && !file.path.starts_with("src/testing/kit/")) return out;
+  for (std::size_t i = 0; i < file.code.size(); ++i)
+    if (const std::string type = type_of_static(file.code[i]); !type.empty() && !has_no_destructor(type))
+      out.push_back({file.path, static_cast<int>(i) + 1, type + ": write constexpr, or static auto& name = *new Type"});
   return out;
 }
 

@@ -25,6 +25,8 @@ std::vector<Finding> public_headers_are_light(const SourceFile& file);
 std::vector<Finding> time_is_injected(const SourceFile& file);
 // Threads are started in the driver; engine loops step.
 std::vector<Finding> threads_in_the_driver(const SourceFile& file);
+// A variable that lives as long as the process has no destructor: an engine in a singleton may outlive it.
+std::vector<Finding> statics_have_no_destructor(const SourceFile& file);
 std::vector<Finding> file_length(const SourceFile& file);
 std::vector<Finding> forbidden_words(const SourceFile& file);
 

@@ -55,6 +55,15 @@ const std::vector<Case> kRules = {
     {"ThreadsInTheDriver", threads_in_the_driver,  //
      "src/engine/claim.cc", "std::thread t;\n",    //
      "src/engine/threads.cc", "std::thread t;\n"},
+    {"StaticsHaveNoDestructor", statics_have_no_destructor,                           //
+     "src/core/a.cc", "  static const auto texts = std::map<int, std::string>{};\n",  //
+     "src/core/a.cc", "  static const auto& texts = *new std::map<int, std::string>;\n"},
+    {"VariablesOfNamespacesHaveNoDestructor", statics_have_no_destructor,  //
+     "src/core/a.cc", "const std::string kName = \"name\";\n",             //
+     "src/core/a.cc", "constexpr std::string_view kName = \"name\";\n"},
+    {"ThreadLocalsHaveNoDestructor", statics_have_no_destructor,                    //
+     "src/core/a.cc", "  thread_local const std::unique_ptr<Context> own(f());\n",  //
+     "src/core/a.cc", "thread_local Context* own = nullptr;\n"},
     {"ForbiddenWords", forbidden_words,  //
      "src/core/a.cc",
      "// TO"

@@ -31,7 +31,7 @@ core::Event call_body(int number, const std::string& name, const std::function<s
   return out;
 }
 
-const Outcome kCancelled{Outcome::Kind::cancelled};
+Outcome cancelled_outcome() { return {.kind = Outcome::Kind::cancelled}; }
 
 }  // namespace
 
@@ -58,7 +58,7 @@ int Run::add_numbered(SlotKind kind, std::string name) {
   const int slot = add_slot(kind, std::move(name));
   by_number_.push_back(slot);
   slots_[slot].number = numbers_given();
-  if (!current_->open()) settle(slot, kCancelled);
+  if (!current_->open()) settle(slot, cancelled_outcome());
   return slot;
 }
 
@@ -222,7 +222,7 @@ bool Run::wait(int slot, std::coroutine_handle<> waiter) {
 
 const Outcome& Run::outcome(int slot) const {
   const Slot& from = slots_[slot];
-  if (!from.settled) throw_outcome(kCancelled, "the run");
+  if (!from.settled) throw_outcome(cancelled_outcome(), "the run");
   if (from.outcome.kind == Outcome::Kind::ok) return from.outcome;
   if (from.cause >= 0) return outcome(from.cause);
   throw_outcome(from.outcome, label(slot));
@@ -262,7 +262,7 @@ void Run::cancel(int slot) {
   if (what.kind == SlotKind::part) return cancel_strand(*what.strand);
   request_stop(what);
   if (what.kind == SlotKind::signal) std::erase(signal_waits_[what.name], slot);
-  settle(slot, kCancelled);
+  settle(slot, cancelled_outcome());
   for (const int member : std::vector<int>(what.members)) cancel(member);
 }
 
@@ -281,7 +281,7 @@ void Run::cancel_strand(Strand& strand) {
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].owner == &strand && !slots_[i].settled && !slots_[i].shielded) pending.push_back(static_cast<int>(i));
   for (const int slot : pending)
-    if (is_group(slots_[slot])) settle(slot, kCancelled);
+    if (is_group(slots_[slot])) settle(slot, cancelled_outcome());
   for (const int slot : pending) slots_[slot].ends_itself ? request_stop(slots_[slot]) : cancel(slot);
 }
 

@@ -16,12 +16,12 @@ SEMEL_PG_READER_STATEMENTS(SEMEL_PG_DEFINE)
 #define SEMEL_PG_LIST(name) Statement{#name, sql::name},
 
 std::span<const Statement> writer_statements() {
-  static const auto list = std::to_array<Statement>({SEMEL_PG_WRITER_STATEMENTS(SEMEL_PG_LIST)});
+  static constexpr auto list = std::to_array<Statement>({SEMEL_PG_WRITER_STATEMENTS(SEMEL_PG_LIST)});
   return list;
 }
 
 std::span<const Statement> reader_statements() {
-  static const auto list = std::to_array<Statement>({SEMEL_PG_READER_STATEMENTS(SEMEL_PG_LIST)});
+  static constexpr auto list = std::to_array<Statement>({SEMEL_PG_READER_STATEMENTS(SEMEL_PG_LIST)});
   return list;
 }
 

@@ -42,7 +42,7 @@ void apply_step(Connection& db, const SchemaStep& step) {
 }  // namespace
 
 std::span<const SchemaStep> schema_steps() {
-  static const auto steps = [] {
+  static constexpr auto steps = [] {
     std::array<SchemaStep, sql::kMigrations.size()> out{};
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = {sql::kMigrations[i].number, sql::kMigrations[i].name, sql::kMigrations[i].text};

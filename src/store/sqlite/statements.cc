@@ -23,17 +23,21 @@ void split(std::string_view text, std::unordered_map<std::string_view, std::stri
   }
 }
 
+using Statements = std::unordered_map<std::string_view, std::string_view>;
+
+Statements split_all() {
+  Statements out;
+  for (const std::string_view text : {sql::execution, sql::grp, sql::identity, sql::lane, sql::ledger, sql::payload,
+                                      sql::run, sql::session, sql::verify, sql::waiting}) {
+    split(text, out);
+  }
+  return out;
+}
+
 }  // namespace
 
-const std::unordered_map<std::string_view, std::string_view>& all_statements() {
-  static const auto statements = [] {
-    std::unordered_map<std::string_view, std::string_view> out;
-    for (const std::string_view text : {sql::execution, sql::grp, sql::identity, sql::lane, sql::ledger, sql::payload,
-                                        sql::run, sql::session, sql::verify, sql::waiting}) {
-      split(text, out);
-    }
-    return out;
-  }();
+const Statements& all_statements() {
+  static const auto& statements = *new Statements(split_all());
   return statements;
 }
 

@@ -85,7 +85,7 @@ void TestEngine::crash_next(std::string_view task, Crash when) {
 }
 
 void TestEngine::stub_raw(std::string task, RawHandler handler) {
-  static const auto kNoMiddleware = std::make_shared<const std::vector<Middleware>>();
+  static const auto& kNoMiddleware = *new auto(std::make_shared<const std::vector<Middleware>>());
   impl_->driver->stub(task, sdk::make_handler(impl_->env, std::move(handler), kNoMiddleware));
 }
 
