@@ -2,18 +2,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/duration.h"
 #include "core/validate.h"
 #include "engine/send.h"
 
 namespace semel::engine {
 namespace {
 
+constexpr Duration kLongestWait = std::chrono::seconds(60);
+
 Result<void> check_claim(const ClaimRequest& request) {
   if (auto ok = core::validate_id("worker", request.worker); !ok) return ok;
   if (auto ok = core::validate_lease(request.lease); !ok) return ok;
   if (request.max < 1 || request.max > 1000)
     return make_error(ErrorCode::InvalidArgument, "max must be 1 .. 1000, not " + std::to_string(request.max));
-  if (request.wait.count() < 0) return make_error(ErrorCode::InvalidArgument, "wait must not be negative");
+  if (request.wait.count() < 0 || request.wait > kLongestWait)
+    return make_error(ErrorCode::InvalidArgument, "wait must be 0s .. 60s, not " + base::format_duration(request.wait));
   for (const auto& queue : request.queues)
     if (auto ok = core::validate_queue(queue); !ok) return ok;
   return {};
@@ -21,9 +25,11 @@ Result<void> check_claim(const ClaimRequest& request) {
 
 }  // namespace
 
-store::ExecutionView Engine::view_of(core::ClaimedTask task) const {
+store::ExecutionView Engine::view_of(core::ClaimedTask task) {
   store::ExecutionView view{std::move(task.execution), std::move(task.payload), {}, {}};
-  if (const LaneRef lane = directory_.find(view.execution.lane)) {
+  LaneRef lane = directory_.find(view.execution.lane);
+  if (!lane && directory_.refresh()) lane = directory_.find(view.execution.lane);  // made by another process
+  if (lane) {
     view.tenant = lane->tenant;
     view.queue = lane->lane.queue;
   }

@@ -135,7 +135,7 @@ class Engine {
   void wait_for_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
                       Callback<Views> done);
   Result<std::vector<core::TaskClaim::Want>> wants_of(const ClaimRequest& request, core::TenantId tenant);
-  store::ExecutionView view_of(core::ClaimedTask task) const;
+  store::ExecutionView view_of(core::ClaimedTask task);
   void look_wake();
   void await_update(core::TenantId tenant, ExecutionId run, std::string update_id, Instant deadline,
                     Callback<UpdateOutcome> done);

@@ -7,7 +7,7 @@
 namespace semel::engine {
 namespace {
 
-constexpr int kMaxFollowed = 100;
+constexpr int kFollowedAtOnce = 100;  // runs of a chain; a longer one is followed on at the next look
 
 Error unknown_execution(ExecutionId id) {
   return make_error(ErrorCode::ExecutionNotFound,
@@ -50,9 +50,9 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   // Runs that were continued or retried are followed to the one that holds the result.
-  auto look = [tenant = *id, execution, deadline, done, reached = execution](
+  auto look = [tenant = *id, deadline, done, reached = execution](
                   Instant now, const SeenExecutions& seen) mutable -> std::optional<ExecutionId> {
-    for (int hops = 0; hops < kMaxFollowed; ++hops) {
+    for (int hops = 0; hops < kFollowedAtOnce; ++hops) {
       auto view = seen.get(tenant, reached);
       if (!view || !*view) {
         done(!view ? view.error() : unknown_execution(reached));
@@ -69,8 +69,7 @@ void Engine::wait_result(std::string_view tenant, ExecutionId execution, Instant
       done(**std::move(view));
       return std::nullopt;
     }
-    done(make_error(ErrorCode::Internal, "the chain of execution " + execution.to_string() + " does not end"));
-    return std::nullopt;
+    return reached;
   };
   waiting_.wait_for_end(*id, execution, deadline, look, [done](const Error& why) { done(why); });
   look_wake();

@@ -117,6 +117,13 @@ Workflow<int> rounds(WorkflowContext& ctx, int n) {
 }
 const auto rounds_workflow = workflow("rounds", rounds);
 
+Workflow<int> countdown(WorkflowContext& ctx, int n) {
+  if (n == 0) co_return 7;
+  auto next = ctx.continue_as_new(n - 1);
+  co_return co_await next;
+}
+const auto countdown_workflow = workflow("countdown", countdown);
+
 std::atomic<int> cleaned{0};
 Workflow<int> cleans_up(WorkflowContext& ctx) {
   std::exception_ptr stopped;
@@ -153,6 +160,7 @@ class EmbeddedRuns : public ::testing::Test {
                                           .add(too_large_workflow)
                                           .add(flaky_workflow)
                                           .add(rounds_workflow)
+                                          .add(countdown_workflow)
                                           .add(cleans_up_workflow))
                         .value());
   }
@@ -160,6 +168,12 @@ class EmbeddedRuns : public ::testing::Test {
   Engine engine_;
   std::optional<Worker> worker_;
 };
+
+TEST_F(EmbeddedRuns, AResultIsFoundAtTheEndOfALongChain) {
+  auto handle = engine_.start(countdown_workflow, "long", 150).value();
+  EXPECT_EQ(handle.result().value(), 7);
+  EXPECT_EQ(handle.result().value(), 7) << "asked again when the whole chain is there";
+}
 
 TEST_F(EmbeddedRuns, ManyRunsOfStepsLocalsAndSleepsEndWell) {
   std::vector<WorkflowHandle<int>> handles;
