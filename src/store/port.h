@@ -67,10 +67,12 @@ struct Applied {
     committed,  // durable; answers are filled
     retry,  // nothing happened; the same batch may succeed now (deadlock, serialization, connection lost before commit)
     halve,  // nothing happened; some operation raises: try smaller batches
-    locked,       // nothing happened; a stranger's lock is in the way: use the slow lane
-    unknown,      // the commit may or may not have happened: apply again with recheck
-    unavailable,  // nothing happened; the store cannot write now (full, read-only, connection refused)
-    fatal,        // the store cannot be trusted any more (I/O error, corruption): stop
+    locked,   // nothing happened; a stranger's lock is in the way: use the slow lane
+    unknown,  // the commit may or may not have happened: apply again with recheck
+    // Nothing happened; the store cannot write now. StoreUnavailable: nobody answers, which passes (a reconnect, a
+    // failover); any other code (full, read-only, a schema that does not fit) stays until somebody does something.
+    unavailable,
+    fatal,  // the store cannot be trusted any more (I/O error, corruption): stop
   };
   Kind kind = Kind::committed;
   Error error;  // unless committed
@@ -127,6 +129,9 @@ class Store {
   virtual std::vector<Store*> lines() { return {this}; }
   // One more, for batches that met a stranger's lock; waits longer. Null where locks have no strangers.
   virtual Store* slow_lane() { return nullptr; }
+  // Ends every wait for the store, of calls under way and of later ones: they answer as after a lost connection. For a
+  // process that must end while the store does not answer. Any thread.
+  virtual void abandon() {}
   // Time source of this store. Database time on PostgreSQL, anchored wall time elsewhere. Thread-safe.
   virtual base::Clock& clock() = 0;
   virtual std::string_view backend() const = 0;  // "memory", "sqlite", "postgres"

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "store/postgres/codec.h"
+#include "store/postgres/pooler.h"
+#include "store/postgres/stop_signal.h"
 
 namespace semel::store::postgres {
 namespace {
@@ -32,56 +34,9 @@ PgError error_of(const PGresult* result) {
   error.message = field(result, PG_DIAG_MESSAGE_PRIMARY);
   error.constraint = field(result, PG_DIAG_CONSTRAINT_NAME);
   if (error.message.empty()) error.message = trimmed(PQresultErrorMessage(result));
+  // The server always tells where in its sources an error arose. Poolers tell severity, code and message alone.
+  error.foreign = !PQresultErrorField(result, PG_DIAG_SOURCE_FILE);
   return error;
-}
-
-// Connection parameters: the caller's, then ours where the caller said nothing.
-struct ConnInfo {
-  std::vector<std::pair<std::string, std::string>> pairs;
-
-  bool has(std::string_view key) const {
-    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first == key; });
-  }
-  void fallback(const char* key, std::string value) {
-    if (!has(key)) pairs.emplace_back(key, std::move(value));
-  }
-};
-
-Result<ConnInfo> parse_url(const PgOptions& options, const Role& role) {
-  char* why = nullptr;
-  PQconninfoOption* parsed = PQconninfoParse(options.url.c_str(), &why);
-  if (!parsed) {
-    const std::string reason = trimmed(why);
-    PQfreemem(why);
-    return make_error(ErrorCode::InvalidArgument, "store: the PostgreSQL URL cannot be read: " + reason);
-  }
-  ConnInfo info;
-  for (const PQconninfoOption* o = parsed; o->keyword; ++o)
-    if (o->val) info.pairs.emplace_back(o->keyword, o->val);
-  PQconninfoFree(parsed);
-  info.pairs.emplace_back("application_name", std::string(role.application));
-  info.pairs.emplace_back("client_encoding", "UTF8");
-  info.fallback("connect_timeout",
-                std::to_string(std::max<std::int64_t>(2, options.connect_timeout.count() / 1'000'000)));
-  info.fallback("tcp_user_timeout", std::to_string(options.call_timeout.count() / 1000));
-  info.fallback("keepalives_idle", "5");
-  info.fallback("keepalives_interval", "2");
-  info.fallback("keepalives_count", "3");
-  const auto host = std::find_if(info.pairs.begin(), info.pairs.end(), [](const auto& p) { return p.first == "host"; });
-  if (host != info.pairs.end() && host->second.find(',') != std::string::npos)
-    info.fallback("target_session_attrs", "read-write");  // X16: of several hosts, the primary
-  return info;
-}
-
-pg_conn* connect(const ConnInfo& info) {
-  std::vector<const char*> keys, values;
-  for (const auto& [key, value] : info.pairs) {
-    keys.push_back(key.c_str());
-    values.push_back(value.c_str());
-  }
-  keys.push_back(nullptr);
-  values.push_back(nullptr);
-  return PQconnectdbParams(keys.data(), values.data(), 0);
 }
 
 std::string milliseconds(Duration d) { return std::to_string(d.count() / 1000); }
@@ -89,6 +44,7 @@ std::string milliseconds(Duration d) { return std::to_string(d.count() / 1000); 
 // Why the planner is pinned: docs/adr/0002-pinned-plans.md.
 std::string pinned_settings(const PgOptions& options, const Role& role) {
   const std::vector<std::pair<const char*, std::string>> settings = {
+      {"application_name", std::string(role.application)},
       {"synchronous_commit", "on"},
       {"default_transaction_isolation", "read committed"},
       {"default_transaction_read_only", role.read_only ? "on" : "off"},
@@ -120,6 +76,8 @@ std::string pinned_settings(const PgOptions& options, const Role& role) {
   return sql;
 }
 
+constexpr Duration kGoodbye = std::chrono::seconds(1);
+
 std::string expanded(std::string_view text) {
   std::string out(text);
   constexpr std::string_view kMark = "{execution}";
@@ -130,35 +88,57 @@ std::string expanded(std::string_view text) {
 
 }  // namespace
 
-Connection::Connection(pg_conn* connection, Duration call_timeout)
-    : connection_(connection), call_timeout_(call_timeout) {}
+Connection::Connection(PgHandle connection, const PgOptions& options)
+    : connection_(std::move(connection)), call_timeout_(options.call_timeout), stop_(options.stop) {
+  PQsetNoticeReceiver(raw(), hear_notice, this);
+  PQsetnonblocking(raw(), 1);
+  PQenterPipelineMode(raw());
+}
 
-Connection::~Connection() { PQfinish(connection_); }
+Connection::~Connection() {
+  if (!pooled_ || lost_ || (stop_ && stop_->raised())) return;
+  call_timeout_ = kGoodbye;
+  try {
+    if (queued_ > 0) send();
+    queue_text("rollback");
+    run();
+    discard_session();
+  } catch (const PgError&) {  // then the pooler closes the server connection in the middle of a call
+  }
+}
+
+Result<std::unique_ptr<Connection>> Connection::open_bare(const PgOptions& options, std::string_view application) {
+  auto dialed = dial(options, application);
+  if (!dialed) return std::move(dialed).error();
+  return std::unique_ptr<Connection>(new Connection(std::move(*dialed), options));
+}
 
 Result<std::unique_ptr<Connection>> Connection::open(const PgOptions& options, const Role& role) {
-  auto info = parse_url(options, role);
-  if (!info) return info.error();
-  pg_conn* raw = connect(*info);
-  std::unique_ptr<Connection> made(new Connection(raw, options.call_timeout));
-  if (!raw || PQstatus(raw) != CONNECTION_OK) {
-    const std::string reason = raw ? trimmed(PQerrorMessage(raw)) : "out of memory";
-    // libpq gives no code here, only words.
-    const auto says = [&](const char* words) { return reason.find(words) != std::string::npos; };
-    ErrorCode code = ErrorCode::StoreUnavailable;
-    if (says("invalid port number") || says("invalid integer value")) code = ErrorCode::InvalidArgument;
-    else if (says("database") && says("does not exist")) code = ErrorCode::StoreNotFound;
-    return make_error(code, "store: " + reason);
-  }
-  PQsetNoticeReceiver(raw, hear_notice, made.get());
-  PQsetnonblocking(raw, 1);
-  PQenterPipelineMode(raw);
+  auto made = open_bare(options, role.application);
+  if (!made) return made;
+  if (auto settled = (*made)->settle(options, role); !settled) return std::move(settled).error();
+  return made;
+}
+
+Result<void> Connection::settle(const PgOptions& options, const Role& role) {
+  auto reached = look_for_pooler(*this, options);
+  if (!reached) return std::move(reached).error();
+  backend_ = reached->backend;
+  pooled_ = reached->pooled;
   try {
-    made->queue_text(pinned_settings(options, role));
-    made->run();
+    if (pooled_) discard_session();
+    queue_text(pinned_settings(options, role));
+    run();
+    return {};
   } catch (const PgError& error) {
     return to_error(error);
   }
-  return made;
+}
+
+// What others left in the session: statements of the same names, settings, channels.
+void Connection::discard_session() {
+  queue_text("discard all");
+  run();
 }
 
 // Told by the name of the server's function: the text is in the server's language, the code that of every warning.
@@ -170,9 +150,8 @@ void Connection::hear_notice(void* connection, const pg_result* notice) {
 Result<void> Connection::prepare(std::span<const Statement> statements) {
   try {
     for (const Statement& statement : statements) {
-      if (!PQsendPrepare(connection_, std::string(statement.name).c_str(), expanded(statement.text).c_str(), 0,
-                         nullptr))
-        fail_lost(queued_, trimmed(PQerrorMessage(connection_)));
+      if (!PQsendPrepare(raw(), std::string(statement.name).c_str(), expanded(statement.text).c_str(), 0, nullptr))
+        fail_lost(queued_, trimmed(PQerrorMessage(raw())));
       ++queued_;
     }
     run();
@@ -200,11 +179,11 @@ Result<void> Connection::learn_row_types() {
   }
 }
 
-int Connection::backend_pid() const { return PQbackendPID(connection_); }
+int Connection::announced_pid() const { return PQbackendPID(raw()); }
 
-void Connection::fail_lost(std::size_t at, std::string what) {
+void Connection::fail_lost(std::size_t at, std::string what, bool timed_out) {
   lost_ = true;
-  throw PgError{"", std::move(what), "", true, at};
+  throw PgError{"", std::move(what), "", true, at, true, timed_out};
 }
 
 namespace {
@@ -226,22 +205,22 @@ struct Bound {
 
 std::size_t Connection::queue(const Statement& statement, const Params& params) {
   const Bound bound(params);
-  if (lost_ || !PQsendQueryPrepared(connection_, std::string(statement.name).c_str(), bound.size(), bound.values.data(),
+  if (lost_ || !PQsendQueryPrepared(raw(), std::string(statement.name).c_str(), bound.size(), bound.values.data(),
                                     bound.lengths.data(), bound.formats.data(), 1))
-    fail_lost(queued_, trimmed(PQerrorMessage(connection_)));
+    fail_lost(queued_, trimmed(PQerrorMessage(raw())));
   return queued_++;
 }
 
 std::size_t Connection::queue_text(std::string_view sql, const Params& params) {
   const Bound bound(params);
-  if (lost_ || !PQsendQueryParams(connection_, expanded(sql).c_str(), bound.size(), nullptr, bound.values.data(),
+  if (lost_ || !PQsendQueryParams(raw(), expanded(sql).c_str(), bound.size(), nullptr, bound.values.data(),
                                   bound.lengths.data(), bound.formats.data(), 1))
-    fail_lost(queued_, trimmed(PQerrorMessage(connection_)));
+    fail_lost(queued_, trimmed(PQerrorMessage(raw())));
   return queued_++;
 }
 
 std::size_t Connection::end_segment() {
-  if (lost_ || !PQpipelineSync(connection_)) fail_lost(0, trimmed(PQerrorMessage(connection_)));
+  if (lost_ || !PQpipelineSync(raw())) fail_lost(0, trimmed(PQerrorMessage(raw())));
   return std::exchange(queued_, 0);
 }
 
@@ -260,34 +239,33 @@ void Connection::send() {
   ++unread_;
 }
 
-void Connection::flush(std::int64_t deadline) {
-  for (;;) {
-    const int left = PQflush(connection_);
-    if (left == 0) return;
-    if (left < 0) fail_lost(0, trimmed(PQerrorMessage(connection_)));
-    pollfd fd{PQsocket(connection_), POLLIN | POLLOUT, 0};
-    const std::int64_t wait = deadline - base::steady_micros();
-    if (wait <= 0) fail_lost(0, "no answer within the call timeout");
-    if (::poll(&fd, 1, static_cast<int>(wait / 1000 + 1)) < 0 && errno != EINTR) fail_lost(0, std::strerror(errno));
-    // The server may be blocked on answers we do not read: read while sending.
-    if ((fd.revents & (POLLIN | POLLHUP | POLLERR)) && !PQconsumeInput(connection_))
-      fail_lost(0, trimmed(PQerrorMessage(connection_)));
-  }
+// What happened at the socket.
+short Connection::wait_for(short events, std::int64_t deadline) {
+  const std::int64_t wait = deadline - base::steady_micros();
+  if (wait <= 0) fail_lost(0, "no answer within the call timeout", /*timed_out=*/true);
+  pollfd fds[2] = {{PQsocket(raw()), events, 0}, {stop_ ? stop_->fd() : -1, POLLIN, 0}};
+  if (::poll(fds, 2, static_cast<int>(wait / 1000 + 1)) < 0 && errno != EINTR) fail_lost(0, std::strerror(errno));
+  if (fds[1].revents != 0) fail_lost(0, "the store is being closed");
+  return fds[0].revents;
 }
 
-void Connection::wait_readable(std::int64_t deadline) {
-  pollfd fd{PQsocket(connection_), POLLIN, 0};
-  const std::int64_t wait = deadline - base::steady_micros();
-  if (wait <= 0) fail_lost(0, "no answer within the call timeout");
-  if (::poll(&fd, 1, static_cast<int>(wait / 1000 + 1)) < 0 && errno != EINTR) fail_lost(0, std::strerror(errno));
+void Connection::flush(std::int64_t deadline) {
+  for (;;) {
+    const int left = PQflush(raw());
+    if (left == 0) return;
+    if (left < 0) fail_lost(0, trimmed(PQerrorMessage(raw())));
+    // The server may be blocked on answers we do not read: read while sending.
+    if ((wait_for(POLLIN | POLLOUT, deadline) & (POLLIN | POLLHUP | POLLERR)) && !PQconsumeInput(raw()))
+      fail_lost(0, trimmed(PQerrorMessage(raw())));
+  }
 }
 
 pg_result* Connection::next_result(std::int64_t deadline) {
-  while (PQisBusy(connection_)) {
-    wait_readable(deadline);
-    if (!PQconsumeInput(connection_)) break;  // PQgetResult reports it
+  while (PQisBusy(raw())) {
+    wait_for(POLLIN, deadline);
+    if (!PQconsumeInput(raw())) break;  // PQgetResult reports it
   }
-  return PQgetResult(connection_);
+  return PQgetResult(raw());
 }
 
 namespace {
@@ -319,7 +297,7 @@ void Connection::drain_unread(std::int64_t deadline) {
     pg_result* result = next_result(deadline);
     const Piece piece = piece_of(result);
     PQclear(result);
-    if (PQstatus(connection_) != CONNECTION_OK) fail_lost(0, trimmed(PQerrorMessage(connection_)));
+    if (PQstatus(raw()) != CONNECTION_OK) fail_lost(0, trimmed(PQerrorMessage(raw())));
     if (piece == Piece::sync) --unread_;
   }
 }
@@ -332,13 +310,14 @@ std::optional<PgError> Connection::read_segment(std::vector<Rows>& rows, std::in
     if (piece == Piece::failed && !error) {
       error = error_of(result);
       error->at = rows.size();
+      if (error->foreign) lost_ = error->lost = true;
     }
     if (piece == Piece::rows) rows.emplace_back(result);
     else PQclear(result);
-    if (piece == Piece::sync) return error;
-    if (PQstatus(connection_) == CONNECTION_OK) continue;
+    if (piece == Piece::sync || lost_) return error;
+    if (PQstatus(raw()) == CONNECTION_OK) continue;
     lost_ = true;
-    if (!error) fail_lost(rows.size(), trimmed(PQerrorMessage(connection_)));
+    if (!error) fail_lost(rows.size(), trimmed(PQerrorMessage(raw())));
     error->lost = true;
     return error;
   }
@@ -367,30 +346,31 @@ std::vector<Rows> Connection::collect(std::size_t count, std::size_t behind, End
 
 void Connection::script(const std::string& sql) {
   const std::int64_t deadline = base::steady_micros() + 30 * call_timeout_.count();
-  PQexitPipelineMode(connection_);
-  if (!PQsendQuery(connection_, sql.c_str())) fail_lost(0, trimmed(PQerrorMessage(connection_)));
+  PQexitPipelineMode(raw());
+  if (!PQsendQuery(raw(), sql.c_str())) fail_lost(0, trimmed(PQerrorMessage(raw())));
   flush(deadline);
   std::optional<PgError> error;
   while (pg_result* result = next_result(deadline)) {
     if (piece_of(result) == Piece::failed && !error) error = error_of(result);
     PQclear(result);
   }
-  if (PQstatus(connection_) != CONNECTION_OK) lost_ = true;
+  if (PQstatus(raw()) != CONNECTION_OK || (error && error->foreign)) lost_ = true;
   if (error) {
     error->lost = lost_;
-    if (!lost_) PQenterPipelineMode(connection_);
+    if (!lost_) PQenterPipelineMode(raw());
     throw *error;
   }
-  if (lost_) fail_lost(0, trimmed(PQerrorMessage(connection_)));
-  PQenterPipelineMode(connection_);
+  if (lost_) fail_lost(0, trimmed(PQerrorMessage(raw())));
+  PQenterPipelineMode(raw());
 }
 
 std::vector<Connection::Notification> Connection::wait_notifications(Duration timeout, int wake_fd) {
   const std::int64_t deadline = base::steady_micros() + timeout.count();
   std::vector<Notification> out;
-  std::array<pollfd, 2> fds{{{PQsocket(connection_), POLLIN, 0}, {wake_fd, POLLIN, 0}}};
+  std::array<pollfd, 3> fds{
+      {{PQsocket(raw()), POLLIN, 0}, {wake_fd, POLLIN, 0}, {stop_ ? stop_->fd() : -1, POLLIN, 0}}};
   for (;;) {
-    while (PGnotify* heard = PQnotifies(connection_)) {
+    while (PGnotify* heard = PQnotifies(raw())) {
       out.push_back({heard->be_pid, heard->extra ? heard->extra : ""});
       PQfreemem(heard);
     }
@@ -398,8 +378,8 @@ std::vector<Connection::Notification> Connection::wait_notifications(Duration ti
     if (!out.empty() || wait <= 0) return out;
     if (::poll(fds.data(), fds.size(), static_cast<int>(wait / 1000 + 1)) < 0 && errno != EINTR)
       fail_lost(0, std::strerror(errno));
-    if (fds[1].revents != 0) return out;
-    if (fds[0].revents != 0 && !PQconsumeInput(connection_)) fail_lost(0, trimmed(PQerrorMessage(connection_)));
+    if (fds[1].revents != 0 || fds[2].revents != 0) return out;
+    if (fds[0].revents != 0 && !PQconsumeInput(raw())) fail_lost(0, trimmed(PQerrorMessage(raw())));
   }
 }
 
@@ -409,7 +389,8 @@ Error to_error(const PgError& error) {
     return std::find(states.begin(), states.end(), state) != states.end();
   };
   ErrorCode code = ErrorCode::Internal;
-  if (error.lost || state.empty() || state.starts_with("08") || state.starts_with("57P") || state == "53300")
+  if (error.lost || error.foreign || state.empty() || state.starts_with("08") || state.starts_with("57P") ||
+      state == "53300")
     code = ErrorCode::StoreUnavailable;
   else if (state == "53100") code = ErrorCode::StoreFull;
   else if (state == "25006" || state == "42501") code = ErrorCode::StoreReadOnly;

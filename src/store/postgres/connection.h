@@ -15,6 +15,7 @@
 
 #include "semel/result.h"
 #include "store/postgres/binary.h"
+#include "store/postgres/dial.h"
 #include "store/postgres/options.h"
 
 struct pg_conn;
@@ -34,14 +35,17 @@ struct PgError {
   std::string constraint;  // of a constraint violation
   bool lost = false;       // the connection is gone
   std::size_t at = 0;      // which queued statement failed, from 0; the ones after it did not run
+  bool foreign =
+      false;  // not the server's word: a pooler's, or libpq's own. It proves nothing, and the connection is gone
+  bool timed_out = false;  // nobody answered in time
 };
 
 // `sqlstate` where a wait for the standbys was cancelled: what was sent is committed on this server. The server says so
 // by a warning only.
 inline constexpr std::string_view kCancelledWait = "01000";
 
-// What this connection is for. All settings that answers could depend on are pinned, whatever the server, the database
-// or the role say.
+// What this connection is for. Once it is known that the session is its own (pooler.h), all settings that answers could
+// depend on are pinned, whatever the server, the database or the role say.
 struct Role {
   std::string_view application;
   Duration lock_timeout{0};
@@ -54,8 +58,12 @@ inline constexpr std::size_t kRowTypes = 4;
 
 class Connection {
  public:
-  // Opens and pins the settings. Blocks up to the connect timeout. StoreNotFound, StoreUnavailable.
+  // Opens and pins the settings. Blocks up to the connect timeout. StoreNotFound, StoreUnavailable; Unsupported behind
+  // a pooler that does not give it a session of its own.
   static Result<std::unique_ptr<Connection>> open(const PgOptions& options, const Role& role);
+  // Without a look for poolers and without settings: nothing may be done with it that outlives a transaction.
+  static Result<std::unique_ptr<Connection>> open_bare(const PgOptions& options, std::string_view application);
+  // Behind a pooler the server's session lives on: it is given back as it was taken.
   ~Connection();
 
   // Prepares statements, all in one round trip.
@@ -87,7 +95,8 @@ class Connection {
   void script(const std::string& sql);
 
   bool lost() const { return lost_; }
-  int backend_pid() const;
+  int backend_pid() const { return backend_; }  // the server's process, also behind a pooler
+  int announced_pid() const;                    // what was told at connect; a pooler invents it
 
   // LISTEN side: waits until the server says something, `wake_fd` is readable or the timeout passes.
   // Returns the payloads received. Throws PgError when the connection is lost.
@@ -98,19 +107,25 @@ class Connection {
   std::vector<Notification> wait_notifications(Duration timeout, int wake_fd);
 
  private:
-  explicit Connection(pg_conn* connection, Duration call_timeout);
+  Connection(PgHandle connection, const PgOptions& options);
+  pg_conn* raw() const { return connection_.get(); }
+  Result<void> settle(const PgOptions& options, const Role& role);
+  void discard_session();
   std::size_t end_segment();
   std::vector<Rows> collect(std::size_t count, std::size_t behind, End end);
   std::optional<PgError> read_segment(std::vector<Rows>& rows, std::int64_t deadline);
   void drain_unread(std::int64_t deadline);
   void flush(std::int64_t deadline);
-  void wait_readable(std::int64_t deadline);
+  short wait_for(short events, std::int64_t deadline);
   pg_result* next_result(std::int64_t deadline);
-  [[noreturn]] void fail_lost(std::size_t at, std::string what);
+  [[noreturn]] void fail_lost(std::size_t at, std::string what, bool timed_out = false);
   static void hear_notice(void* connection, const pg_result* notice);
 
-  pg_conn* connection_;
+  PgHandle connection_;
   Duration call_timeout_;
+  std::shared_ptr<StopSignal> stop_;  // null: none
+  int backend_ = 0;
+  bool pooled_ = false;
   std::array<std::uint32_t, kRowTypes> row_types_{};
   std::size_t queued_ = 0;
   std::size_t unread_ = 0;  // segments sent without waiting, still to be read

@@ -47,6 +47,21 @@ TEST(PgErrors, ALostConnectionIsUnknownOnlyAroundCommit) {
   EXPECT_EQ(lost("57P01", 5, 5), Kind::unknown);
 }
 
+// F5: what a pooler says of a dead server may stand for a commit that happened, wherever the answers broke off.
+TEST(PgErrors, OnlyTheServersWordProvesThatNothingHappened) {
+  const auto kind = [](const char* sqlstate, bool foreign, bool lost, std::optional<std::size_t> commit_at) {
+    return to_tables_error(PgError{sqlstate, "m", "", lost, 0, foreign}, commit_at).kind;
+  };
+  for (const char* state : {"08P01", "08006", "57P01", "XX000", "23505"}) {
+    EXPECT_EQ(kind(state, true, true, 5), Kind::unknown) << state;
+    EXPECT_EQ(kind(state, true, false, 5), Kind::unknown) << state;
+    EXPECT_EQ(kind(state, true, true, std::nullopt), Kind::retry) << state << ": COMMIT was not sent";
+    EXPECT_EQ(to_error(PgError{state, "m", "", false, 0, true}).code, ErrorCode::StoreUnavailable) << state;
+  }
+  EXPECT_EQ(kind("08006", false, false, 5), Kind::unknown) << "also from a server that asked another one";
+  EXPECT_EQ(kind("23505", false, false, 5), Kind::retry);
+}
+
 TEST(PgHints, ComeBackAsTheyWereSent) {
   Wakes sent;
   sent.lanes = {core::LaneId{1}, core::LaneId{42}};

@@ -48,6 +48,30 @@ TEST_F(PostgresFaults, AReaderThatLostItsConnectionAsksAgain) {
 
 // ---- the connection dies around COMMIT ----
 
+bool arrives(PgProxy::Fault fault) {
+  return fault == PgProxy::Fault::cut_after || fault == PgProxy::Fault::cut_answer ||
+         fault == PgProxy::Fault::pooler_after;
+}
+
+std::string name_of(PgProxy::Fault fault) {
+  switch (fault) {
+    case PgProxy::Fault::cut_before:
+      return "BeforeCommit";
+    case PgProxy::Fault::cut_inside:
+      return "InsideOfCommit";
+    case PgProxy::Fault::cut_after:
+      return "AfterCommit";
+    case PgProxy::Fault::cut_answer:
+      return "InsideOfTheAnswer";
+    case PgProxy::Fault::pooler_before:
+      return "PoolerBeforeCommit";
+    case PgProxy::Fault::pooler_after:
+      return "PoolerAfterCommit";
+    default:
+      return "Other";
+  }
+}
+
 class UnknownCommit : public PostgresFaults, public ::testing::WithParamInterface<PgProxy::Fault> {
  protected:
   std::string socket_path() {
@@ -78,7 +102,7 @@ void UnknownCommit::look_up(PgProxy& proxy, Asker& ask, std::vector<Operation> t
   proxy.arm(GetParam());
   ASSERT_EQ(ask.apply(batch, tasks).kind, Kind::unknown);
   ASSERT_TRUE(proxy.struck());
-  const bool arrived = GetParam() == PgProxy::Fault::cut_after;
+  const bool arrived = arrives(GetParam());
   EXPECT_EQ(database_.query("select count(*) from semel.execution").i64(0, 0), arrived ? 3 : 0);
 
   batch.recheck = true;
@@ -185,7 +209,7 @@ TEST_P(UnknownCommit, OfAClaimHandsOutTheSameTasks) {
   proxy.arm(GetParam());
   ASSERT_EQ(ask.apply(batch, claim).kind, Kind::unknown);
   // A claim passes over rows that others hold, here those that the server has not taken from the first run yet.
-  const std::int64_t left = GetParam() == PgProxy::Fault::cut_after ? 1 : 3;
+  const std::int64_t left = arrives(GetParam()) ? 1 : 3;
   const auto free_rows = [&] {
     return database_.query("with free as (select 1 from semel.ready for update skip locked) select count(*) from free")
         .i64(0, 0);
@@ -201,10 +225,64 @@ TEST_P(UnknownCommit, OfAClaimHandsOutTheSameTasks) {
   ask.expect_sound();
 }
 
-INSTANTIATE_TEST_SUITE_P(Cut, UnknownCommit, ::testing::Values(PgProxy::Fault::cut_before, PgProxy::Fault::cut_after),
-                         [](const auto& info) {
-                           return info.param == PgProxy::Fault::cut_before ? "BeforeCommit" : "AfterCommit";
-                         });
+INSTANTIATE_TEST_SUITE_P(Cut, UnknownCommit,
+                         ::testing::Values(PgProxy::Fault::cut_before, PgProxy::Fault::cut_inside,
+                                           PgProxy::Fault::cut_after, PgProxy::Fault::cut_answer,
+                                           PgProxy::Fault::pooler_before, PgProxy::Fault::pooler_after),
+                         [](const auto& info) { return name_of(info.param); });
+
+// D4: what commits lay on the way while its sender had given up and asked again.
+TEST_F(UnknownCommit, OfACommitThatComesLate) {
+  PgProxy proxy(socket_path());
+  const auto store = open_postgres(through(proxy)).value();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  for (int round = 0; round < 5; ++round) {
+    const std::string id = "pay-" + std::to_string(round);
+    std::vector<Operation> tasks = {ask.task(lane, id), ask.task(lane)};
+    Batch batch;
+    proxy.arm(PgProxy::Fault::late);
+    Applied applied = ask.apply(batch, tasks);
+    ASSERT_EQ(applied.kind, Kind::unknown) << applied.error.message;
+    batch.recheck = true;
+    for (int i = 0; i < 1000 && applied.kind != Kind::committed; ++i) applied = ask.apply(batch, tasks);
+    ASSERT_EQ(applied.kind, Kind::committed) << applied.error.message;
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      EXPECT_TRUE(std::get<core::EnqueueAnswer>(batch.answers[i]).created) << i;
+  }
+  // The next write waits for whatever is still on its way.
+  EXPECT_TRUE(ask.ask(ask.task(lane, "last")).created);
+  EXPECT_EQ(database_.query("select count(*) from semel.execution").i64(0, 0), 11);
+  ask.expect_sound();
+}
+
+// F14: an old binary must not write for long on what a newer one has migrated, and says why it does not.
+TEST_F(PostgresFaults, ARaisedMinBinaryIsNoticedUnderLoad) {
+  const auto store = database_.open();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  const auto min_binary = [&](const std::string& to) { database_.query("update semel.meta set min_binary = " + to); };
+  min_binary("999");
+  Applied applied;
+  const auto enqueue_one = [&] {
+    Batch batch;
+    std::vector<Operation> one = {ask.task(lane)};
+    applied = ask.apply(batch, one);
+  };
+  for (int i = 0; i < 1'000'000 && applied.kind == Kind::committed; ++i) {
+    enqueue_one();
+  }
+  for (int i = 0; i < 3; ++i) {  // while the next attempt to connect is not due, too
+    EXPECT_EQ(applied.kind, Kind::unavailable);
+    EXPECT_EQ(applied.error.code, ErrorCode::SchemaTooNew) << applied.error.message;
+    enqueue_one();
+  }
+  min_binary("2");
+  for (int i = 0; i < 100'000'000 && applied.kind != Kind::committed; ++i) {
+    enqueue_one();
+  }
+  EXPECT_EQ(applied.kind, Kind::committed) << "its neighbour was rolled back";
+}
 
 // X20
 TEST_F(UnknownCommit, AServerThatSaysNothingIsGivenUp) {

@@ -10,6 +10,8 @@
 
 namespace semel::store::postgres {
 
+class StopSignal;
+
 inline constexpr int kMaxLines = 8;
 
 struct PgOptions {
@@ -23,10 +25,12 @@ struct PgOptions {
   Duration call_timeout = std::chrono::seconds(10);  // of one round trip; then the connection is given up
   Duration connect_timeout = std::chrono::seconds(5);
   Duration reconnect_pause = std::chrono::milliseconds(50);  // doubles with every failure up to two seconds
+  Duration read_patience = std::chrono::seconds(5);          // how long a read waits for a server that is away
   Duration long_transaction = std::chrono::minutes(5);       // of somebody else: an alarm
   bool hints = true;                       // send and hear NOTIFY; off: other processes find work by polling
   base::LogSink* log = &base::null_log();  // must outlive the store, as must:
   base::Clock* clock = nullptr;            // none: the database's clock
+  std::shared_ptr<StopSignal> stop;        // ends the waits of all connections; a store makes its own
   std::shared_ptr<void> keep;              // released when the last connection of the store is closed
 };
 

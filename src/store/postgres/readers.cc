@@ -1,9 +1,12 @@
 #include "store/postgres/readers.h"
 
+#include <poll.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
 #include "store/postgres/statements.h"
+#include "store/postgres/stop_signal.h"
 
 namespace semel::store::postgres {
 
@@ -29,8 +32,7 @@ void Readers::give(std::unique_ptr<Connection> connection) {
 Result<std::unique_ptr<Connection>> Readers::open() {
   {
     const std::lock_guard lock(mutex_);
-    if (base::steady_micros() < closed_until_)
-      return make_error(ErrorCode::StoreUnavailable, "store: the server was not reachable a moment ago");
+    if (base::steady_micros() < closed_until_) return closed_;
   }
   auto opened = Connection::open(options_, Role{"semel reader", std::chrono::seconds(5), true});
   if (opened)
@@ -38,8 +40,16 @@ Result<std::unique_ptr<Connection>> Readers::open() {
   if (!opened && opened.error().code == ErrorCode::StoreUnavailable) {
     const std::lock_guard lock(mutex_);
     closed_until_ = base::steady_micros() + options_.reconnect_pause.count();
+    closed_ = opened.error();
   }
   return opened;
+}
+
+bool Readers::pause(const Error& why, std::int64_t deadline) {
+  if (why.code != ErrorCode::StoreUnavailable || base::steady_micros() >= deadline) return false;
+  pollfd fd{options_.stop ? options_.stop->fd() : -1, POLLIN, 0};
+  ::poll(&fd, 1, static_cast<int>(options_.reconnect_pause.count() / 1000 + 1));
+  return fd.revents == 0;
 }
 
 }  // namespace semel::store::postgres

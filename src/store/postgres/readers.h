@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/clock.h"
 #include "semel/result.h"
 #include "store/postgres/connection.h"
 
@@ -16,15 +17,17 @@ class Readers {
   explicit Readers(PgOptions options)
       : options_(std::move(options)), free_(static_cast<std::size_t>(options_.readers)) {}
 
-  // Runs `work(connection)`; waits for a free connection.
+  // Runs `work(connection)`; waits for a free connection, and a while for a server that is away.
   template <class T, class Work>
   Result<T> run(Work work) {
+    const std::int64_t deadline = base::steady_micros() + options_.read_patience.count();
     for (int attempt = 0;; ++attempt) {
       std::unique_ptr<Connection> connection = take();
       if (!connection) {
         auto opened = open();
         if (!opened) {
           give(nullptr);
+          if (pause(opened.error(), deadline)) continue;
           return std::move(opened).error();
         }
         connection = std::move(*opened);
@@ -34,7 +37,7 @@ class Readers {
         give(std::move(connection));
         return answer;
       } catch (const PgError& error) {
-        const bool again = error.lost && attempt == 0;
+        const bool again = error.lost && (attempt == 0 || base::steady_micros() < deadline);
         give(error.lost ? nullptr : std::move(connection));
         if (!again) return to_error(error);
       } catch (const std::exception& error) {  // a row that cannot be read
@@ -48,12 +51,15 @@ class Readers {
   std::unique_ptr<Connection> take();
   void give(std::unique_ptr<Connection> connection);
   Result<std::unique_ptr<Connection>> open();
+  // Until the next attempt. False: there is to be none.
+  bool pause(const Error& why, std::int64_t deadline);
 
   const PgOptions options_;
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<std::unique_ptr<Connection>> free_;  // null: to be opened
   std::int64_t closed_until_ = 0;                  // after a failure: no attempt before
+  Error closed_;                                   // that failure
 };
 
 }  // namespace semel::store::postgres

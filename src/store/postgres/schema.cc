@@ -87,6 +87,13 @@ Result<void> check_schema(Connection& connection) {
   }
 }
 
+Result<void> check_demand(const Rows& meta) {
+  if (meta.count() != 1) return {};
+  const Version found{meta.i32(0, 0), meta.i32(0, 1)};
+  if (found.min_binary > known_schema()) return too_new(found);
+  return {};
+}
+
 Result<Birth> read_birth(Connection& connection) {
   try {
     connection.queue_text("select created_at, 'semel_' || channel::text from semel.meta");

@@ -15,6 +15,8 @@ int known_schema();
 // database that is not UTF8 (InvalidConfig), and a schema that does not fit (SchemaTooOld, SchemaTooNew).
 Result<void> check_server(Connection& connection, const PgOptions& options);
 Result<void> check_schema(Connection& connection);
+// SchemaTooNew when another process has migrated: `meta` is what statements::schema_demand answered.
+Result<void> check_demand(const Rows& meta);
 // When the store was made, which another one at the same address does not share, and the channel of its hints.
 struct Birth {
   std::int64_t at = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kLongestPause = std::chrono::seconds(2);
 constexpr Duration kClockStep = std::chrono::seconds(60);
-constexpr std::int64_t kLookForListeners = 1'000'000;
+constexpr std::int64_t kLookEvery = 1'000'000;
 
 Role role_of(int number, const PgOptions& options) {
   if (number == PostgresLine::kSlow) return {"semel slow lane", options.slow_lock_timeout, false};
@@ -50,14 +50,15 @@ Result<void> PostgresLine::connect() {
   tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts, birth->channel);
   shared_->line_pids[static_cast<std::size_t>(number_)].store(connection_->backend_pid());
   pause_ = Duration{0};
-  listeners_looked_ = 0;
+  looked_ = 0;
   try {
-    look_around();
+    auto fits = look_around();
+    if (!fits) drop();
+    return fits;
   } catch (const PgError& error) {
     drop();
     return to_error(error);
   }
-  return {};
 }
 
 void PostgresLine::drop() {
@@ -67,39 +68,56 @@ void PostgresLine::drop() {
 
 std::optional<Applied> PostgresLine::refuse_while_away(const Batch& batch) {
   if (connection_) return std::nullopt;
-  // A batch whose first run has an unknown end stays unknown while nobody can be asked.
-  const auto kind = batch.recheck ? Applied::Kind::unknown : Applied::Kind::unavailable;
-  if (base::steady_micros() < not_before_)
-    return Applied{kind, make_error(ErrorCode::StoreUnavailable, "store: the server was not reachable a moment ago")};
+  if (base::steady_micros() < not_before_) return refuse(batch, away_);
   auto connected = connect();
   if (connected) return std::nullopt;
-  pause_ = std::clamp(pause_ * 2, shared_->options.reconnect_pause, kLongestPause);
-  not_before_ = base::steady_micros() + pause_.count();
-  return Applied{kind, std::move(connected).error()};
+  return refuse(batch, std::move(connected).error());
 }
 
-// Now and then: the database's clock, and whether anybody else listens for hints.
-void PostgresLine::look_around() {
+// The next attempt to connect comes after a pause.
+Applied PostgresLine::refuse(const Batch& batch, Error why) {
   const std::int64_t now = base::steady_micros();
-  if (shared_->clock.wants_anchor(now)) {
-    connection_->queue(statements::clock_read);
-    const std::int64_t asked = base::steady_micros();
-    const auto rows = connection_->run();
-    const Duration step = shared_->clock.anchor(rows[0].instant(0, 0), asked, base::steady_micros());
-    if (step > kClockStep || step < -kClockStep)
-      shared_->options.log->write(base::LogLevel::warn, "the database's clock stepped",
-                                  {{"seconds", step.count() / 1'000'000}});
+  if (now >= not_before_) {
+    pause_ = std::clamp(pause_ * 2, shared_->options.reconnect_pause, kLongestPause);
+    not_before_ = now + pause_.count();
+    away_ = why;
   }
-  if (!shared_->options.hints || now - listeners_looked_ < kLookForListeners) return;
-  listeners_looked_ = now;
-  connection_->queue(statements::listeners, Params().i32(shared_->listener_pid.load()));
-  others_listen_ = connection_->run()[0].i64(0, 0) > 0;
+  // A batch whose first run has an unknown end stays unknown while nobody can be asked.
+  return {batch.recheck ? Applied::Kind::unknown : Applied::Kind::unavailable, std::move(why)};
+}
+
+// Once a second, in one round trip: does this binary still fit the schema, does anybody else listen for hints, and now
+// and then the database's clock.
+Result<void> PostgresLine::look_around() {
+  const std::int64_t now = base::steady_micros();
+  const bool anchor = shared_->clock.wants_anchor(now);
+  if (!anchor && now - looked_ < kLookEvery) return {};
+  looked_ = now;
+  connection_->queue(statements::schema_demand);
+  if (anchor) connection_->queue(statements::clock_read);
+  if (shared_->options.hints) connection_->queue(statements::listeners, Params().i32(shared_->listener_pid.load()));
+  const std::int64_t asked = base::steady_micros();
+  const auto rows = connection_->run();
+  if (auto fits = check_demand(rows[0]); !fits) return fits;
+  if (anchor) note_clock(rows[1].instant(0, 0), asked);
+  if (shared_->options.hints) others_listen_ = rows.back().i64(0, 0) > 0;
+  return {};
+}
+
+void PostgresLine::note_clock(Instant read, std::int64_t asked) {
+  const Duration step = shared_->clock.anchor(read, asked, base::steady_micros());
+  if (step > kClockStep || step < -kClockStep)
+    shared_->options.log->write(base::LogLevel::warn, "the database's clock stepped",
+                                {{"seconds", step.count() / 1'000'000}});
 }
 
 Applied PostgresLine::apply(Batch& batch) {
   if (auto refused = refuse_while_away(batch)) return *refused;
   try {
-    look_around();
+    if (auto fits = look_around(); !fits) {
+      drop();
+      return refuse(batch, std::move(fits).error());
+    }
   } catch (const PgError& error) {
     drop();
     return {batch.recheck ? Applied::Kind::unknown : Applied::Kind::retry, to_error(error)};
@@ -124,6 +142,8 @@ PostgresStore::PostgresStore(std::shared_ptr<Shared> shared)
   for (int number = 1; number < std::clamp(shared->options.lines, 1, kMaxLines); ++number)
     more_.push_back(std::make_unique<PostgresLine>(shared, number));
 }
+
+void PostgresReads::abandon() { shared_->options.stop->raise(); }
 
 std::vector<Store*> PostgresStore::lines() {
   std::vector<Store*> out{this};

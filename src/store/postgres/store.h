@@ -12,13 +12,18 @@
 #include "store/postgres/hints.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/readers.h"
+#include "store/postgres/stop_signal.h"
 #include "store/postgres/tables.h"
 
 namespace semel::store::postgres {
 
 // What the lines of one store share.
 struct Shared {
-  explicit Shared(PgOptions o) : options(std::move(o)), readers(options) {}
+  static PgOptions with_stop(PgOptions options) {
+    options.stop = std::make_shared<StopSignal>();
+    return options;
+  }
+  explicit Shared(PgOptions o) : options(with_stop(std::move(o))), readers(options) {}
   const PgOptions options;
   Readers readers;
   DbClock clock;
@@ -39,6 +44,7 @@ class PostgresReads : public Store {
   explicit PostgresReads(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
   base::Clock& clock() override;
+  void abandon() override;
   std::string_view backend() const override { return "postgres"; }
 
   Result<std::optional<core::TenantId>> tenant_find(std::string_view name) override;
@@ -95,15 +101,18 @@ class PostgresLine : public PostgresReads {
 
  private:
   std::optional<Applied> refuse_while_away(const Batch& batch);
-  void look_around();
+  Applied refuse(const Batch& batch, Error why);
+  Result<void> look_around();
+  void note_clock(Instant read, std::int64_t asked);
   void drop();
 
   const int number_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<PostgresTables> tables_;
   Duration pause_{0};
-  std::int64_t not_before_ = 0;        // monotonic: no attempt to connect before
-  std::int64_t listeners_looked_ = 0;  // monotonic
+  std::int64_t not_before_ = 0;  // monotonic: no attempt to connect before
+  Error away_;                   // why the last one failed
+  std::int64_t looked_ = 0;      // monotonic
   bool others_listen_ = false;
 };
 

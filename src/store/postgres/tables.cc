@@ -28,19 +28,19 @@ TablesError to_tables_error(const PgError& error, std::optional<std::size_t> com
   using Kind = Applied::Kind;
   const std::string_view state = error.sqlstate;
   const Error told = to_error(error);
-  if (error.lost) {
-    // A word of the server about a statement before COMMIT tells that COMMIT did not run. Silence tells nothing.
-    if (commit_at && (state.empty() || error.at >= *commit_at))
-      return {Kind::unknown,
-              make_error(ErrorCode::UnknownCommit, "store: connection lost during commit: " + error.message)};
-    return {Kind::retry, told};
-  }
+  // A word of the server about a statement before COMMIT tells that COMMIT did not run. Silence, and what a pooler says
+  // of a dead server, tell nothing.
+  const bool hearsay = error.foreign || state.empty() || state.starts_with("08");
+  if (commit_at && (hearsay || (error.lost && error.at >= *commit_at)))
+    return {Kind::unknown,
+            make_error(ErrorCode::UnknownCommit, "store: connection lost during commit: " + error.message)};
+  if (error.lost || hearsay) return {Kind::retry, told};
   // Cancelled while COMMIT waited for a standby: committed here, and perhaps nowhere else.
   if (state == kCancelledWait || (state == "57014" && commit_at && error.at >= *commit_at))
     return {Kind::unknown, make_error(ErrorCode::UnknownCommit, "store: " + error.message)};
   if (state == "55P03") return {Kind::locked, told};
   if (state == "40001" || state == "40P01" || state == "SM001" || state == "57014") return {Kind::retry, told};
-  if (state.starts_with("57P") || state.starts_with("08") || state == "25P03") return {Kind::retry, told};
+  if (state.starts_with("57P") || state == "25P03") return {Kind::retry, told};
   if (state == "23505" && error.constraint == "batch_mark_pkey")
     return {Kind::unknown, make_error(ErrorCode::UnknownCommit, "store: this batch ran before")};
   // Another node created the same row between our read and our write: the next run finds it.
