@@ -10,48 +10,9 @@
 #include "core/precondition.h"
 #include "engine/lines.h"
 #include "engine/operation_size.h"
+#include "engine/writer_line.h"
 
 namespace semel::engine {
-
-// Callers of submit_all share one of these: the last answer calls back.
-struct Writer::Group {
-  std::vector<core::Answer> answers;
-  std::atomic<std::size_t> left{0};
-  DoneAll done;
-};
-
-struct Writer::Item {
-  core::Operation operation;
-  Done done;
-  std::shared_ptr<Group> group;
-  std::size_t index = 0;
-  std::size_t bytes = 0;
-  bool internal = false;
-  bool rider = false;
-  std::optional<std::size_t> stray;  // line_key of one that is not on its own line
-};
-
-// What one stepping thread works on.
-struct Writer::Line {
-  Line(store::Store& owner, std::size_t number) : store(owner), index(number) {}
-  store::Store& store;
-  const std::size_t index;
-  // Of the writer's mutex:
-  Items incoming;
-  std::size_t head = 0;  // taken up to here
-  std::size_t bytes = 0;
-  std::size_t queued() const { return incoming.size() - head; }
-  // Of the thread that steps:
-  Items current;              // the batch under way; kept until its outcome is known
-  std::deque<Items> pending;  // halves of a batch that raised; before anything new
-  store::Batch batch;
-  std::vector<std::function<void()>> soon;  // of the riders of this batch
-  int tries = 0;
-  bool unknown = false;  // an apply of this batch may have committed
-  Instant unknown_since{};
-  Instant retry_at{};
-  Instant last_now{};
-};
 
 namespace {
 
@@ -153,6 +114,7 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
   for (const auto& operation : operations) bytes += operation_size(operation);
   std::optional<Error> refused;
   std::uint64_t wake = 0;  // lines that had nothing to do
+  const Duration since = env_.monotonic.now();
   {
     std::lock_guard lock(mutex_);
     refused = refusal_for(operations.size(), bytes, internal);
@@ -163,6 +125,7 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
         Line& line = line_for(*item);
         if (line.queued() == 0) wake |= std::uint64_t{1} << line.index;
         item->bytes = operation_size(item->operation);
+        item->since = since;
         item->internal = internal;
         item->rider = false;
         item->index = i;
@@ -203,6 +166,7 @@ Instant Writer::slow_step(Instant now) { return slow_ ? run(*slow_, now) : kEndO
 bool Writer::take_batch(Line& line, Instant now) {
   if (!line.current.empty()) return true;
   line.tries = 0;
+  line.away = 0;
   line.unknown = false;
   line.batch.recheck = false;
   line.batch.syncing = nullptr;
@@ -252,6 +216,7 @@ void Writer::add_ledger(Line& line, Instant now) {
   if (notes_.empty()) notes_due_ = kEndOfTime;
   auto item = take_spare();
   item->operation = std::move(add);
+  item->since = env_.monotonic.now();
   item->internal = true;
   item->rider = false;
   item->bytes = 0;
@@ -268,6 +233,7 @@ void Writer::add_riders(Line& line) {
   if (lanes.tasks.empty() && lanes.runs.empty()) return;
   std::vector<Rider> riders = hooks_.ride(lanes);
   if (riders.empty()) return;
+  const Duration since = env_.monotonic.now();
   line.soon.clear();
   std::lock_guard lock(mutex_);
   for (Rider& rider : riders) {
@@ -275,6 +241,7 @@ void Writer::add_riders(Line& line) {
     auto item = take_spare();
     item->operation = std::move(rider.operation);
     item->done = std::move(rider.done);
+    item->since = since;
     item->rider = true;
     item->internal = true;
     item->bytes = 0;
@@ -335,7 +302,7 @@ void Writer::settle(Line& line, store::Applied applied, Instant now) {
       return line.unknown ? again(line, applied.error, now) : locked(line, applied.error, now);
     // A store that cannot be reached does not tell what became of an earlier commit.
     case Kind::unavailable:
-      return line.unknown ? again(line, applied.error, now) : fail(line, applied.error);
+      return line.unknown ? again(line, applied.error, now) : wait_for_store(line, applied.error, now);
   }
 }
 
@@ -397,7 +364,11 @@ void Writer::again(Line& line, const Error& error, Instant now) {
   } else if (line.tries >= options_.max_tries) {
     return fail(line, error);
   }
-  const int doublings = std::min(line.tries - 1, 16);
+  rest(line, line.tries, now);
+}
+
+void Writer::rest(Line& line, int tries, Instant now) {
+  const int doublings = std::min(tries - 1, 16);
   const auto pause =
       std::min<std::int64_t>(options_.retry_pause.count() << doublings, options_.max_retry_pause.count());
   const auto jittered =
@@ -444,34 +415,6 @@ void Writer::fail(Line& line, const Error& error) {
   finish(line);
 }
 
-void Writer::stop_for_good(Line& line, const Error& error) {
-  Items rest;
-  bool first = false;
-  {
-    std::lock_guard lock(mutex_);
-    first = !std::exchange(fatal_, true);
-    refusal_ = internal_refusal_ = error;
-    for (Line* other : all_lines()) {
-      for (std::size_t i = other->head; i < other->incoming.size(); ++i) rest.push_back(std::move(other->incoming[i]));
-      other->incoming.clear();
-      other->head = other->bytes = 0;
-    }
-    notes_.clear();
-    notes_due_ = kEndOfTime;
-    for (auto& half : line.pending) in_flight_ -= half.size();
-  }
-  for (auto& half : line.pending)
-    for (auto& item : half) rest.push_back(std::move(item));
-  line.pending.clear();
-  // Whether this batch is durable is not known; the rest never reached the store.
-  Error unknown = error;
-  if (line.unknown) unknown.code = ErrorCode::UnknownCommit;
-  for (auto& item : line.current) answer(*item, unknown);
-  for (auto& item : rest) answer(*item, error);
-  if (first && hooks_.fatal) hooks_.fatal(error);
-  finish(line);
-}
-
 void Writer::answer(Item& item, core::Answer answer) {
   if (item.group) {
     auto group = std::move(item.group);
@@ -483,22 +426,25 @@ void Writer::answer(Item& item, core::Answer answer) {
   }
 }
 
-// The batch is over: its items may be used again.
+// The batch is over.
 void Writer::finish(Line& line) {
-  {
-    std::lock_guard lock(mutex_);
-    in_flight_ -= line.current.size();
-    for (auto& item : line.current)
-      if (const auto key = std::exchange(item->stray, std::nullopt)) strays_.extract(*key);
-    for (auto& item : line.current) {
-      if (spare_.size() >= kSpareItems) break;
-      if (item->bytes > 16 * kOperationOverhead) item->operation = core::KeysExpire{};
-      spare_.push_back(std::move(item));
-    }
-  }
-  line.current.clear();
+  recycle(line.current);
   line.unknown = false;
   if (hooks_.answered) hooks_.answered();
+}
+
+// Items that were answered may be used again.
+void Writer::recycle(Items& items) {
+  std::lock_guard lock(mutex_);
+  in_flight_ -= items.size();
+  for (auto& item : items)
+    if (const auto key = std::exchange(item->stray, std::nullopt)) strays_.extract(*key);
+  for (auto& item : items) {
+    if (spare_.size() >= kSpareItems) break;
+    if (item->bytes > 16 * kOperationOverhead) item->operation = core::KeysExpire{};
+    spare_.push_back(std::move(item));
+  }
+  items.clear();
 }
 
 Instant Writer::next_call(Line& line, Instant now) const {

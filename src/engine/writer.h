@@ -35,6 +35,8 @@ struct WriterOptions {
   int max_tries = 30;           // of a batch that may be repeated as it is
   Duration retry_pause{2'000};  // first pause, doubled up to max_retry_pause, jittered
   Duration max_retry_pause{250'000};
+  // How long after its submit an operation that did not happen is tried again while the store cannot be reached.
+  Duration unavailable_patience{5'000'000};
   Duration unknown_patience{30'000'000};  // how long an unknown commit is looked up before callers are told so
   Duration ledger_interval{200'000};      // suppressed duplicates are counted at most this much later
   std::size_t max_ledger_notes = 50'000;  // beyond, counts are dropped: never outcomes
@@ -113,7 +115,9 @@ class Writer {
   void refuse(Error why);
   // The same for internal ones too, once the queue should only run dry.
   void refuse_all(Error why);
-  bool idle() const;    // nothing queued, nothing in flight, nothing to flush
+  bool idle() const;  // nothing queued, nothing in flight, nothing to flush
+  // Answers everybody now: UnknownCommit what may have been committed, `why` the rest. Nobody steps any more.
+  void give_up(const Error& why);
   void flush_ledger();  // the next step writes the notes collected so far
 
   WriterStats stats() const;
@@ -139,10 +143,14 @@ class Writer {
   void again(Line& line, const Error& error, Instant now);
   void split(Line& line, const Error& error);
   void locked(Line& line, const Error& error, Instant now);
+  void wait_for_store(Line& line, const Error& error, Instant now);
+  void rest(Line& line, int tries, Instant now);
   void fail(Line& line, const Error& error);
   void stop_for_good(Line& line, const Error& error);
   Instant next_call(Line& line, Instant now) const;
   void finish(Line& line);
+  void recycle(Items& items);
+  Items take_queued(Line& line, bool halves);  // mutex held; `halves`: of a batch that was taken apart too
   std::vector<Line*> all_lines() const;
   static void answer(Item& item, core::Answer answer);
   void tell_unexpected(const core::Answer& answer);

@@ -206,6 +206,62 @@ TEST(Writer, CommitThatStaysUnknownIsSaidToBeUnknown) {
   EXPECT_EQ(world.count_rows(), 1u);
 }
 
+// F14: a reconnect. Nothing happened, so nobody need hear of it.
+TEST(Writer, AStoreThatIsAwayForAMomentIsWaitedFor) {
+  WriterWorld world;
+  world.lane();
+  std::vector<core::Answer> answers;
+  for (int i = 0; i < 40; ++i) world.store.push(Fault::unavailable);
+  world.submit("a", answers);
+  for (int i = 0; i < 100 && answers.empty(); ++i) world.wait(Duration{250'000});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(std::get<core::EnqueueAnswer>(answers[0]).created);
+  EXPECT_EQ(world.count_rows(), 1u);
+}
+
+// F14: each is waited for as long as itself has been there, also behind others.
+TEST(Writer, PatienceWithAStoreThatIsAwayEndsForEachByItself) {
+  WriterWorld world;
+  world.lane();
+  std::vector<core::Answer> first, second;
+  world.store.choose = [](const store::Batch&) { return Fault::unavailable; };
+  world.submit("a", first);
+  world.wait(Duration{250'000});
+  world.monotonic.advance(Duration{3'000'000});
+  world.submit("b", second);
+  world.wait(Duration{250'000});
+  EXPECT_TRUE(first.empty());
+  world.monotonic.advance(Duration{2'000'000});
+  for (int i = 0; i < 4; ++i) world.wait(Duration{250'000});
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(world.code(first[0]), ErrorCode::StoreUnavailable);
+  EXPECT_TRUE(second.empty());
+  world.store.choose = nullptr;
+  for (int i = 0; i < 4; ++i) world.wait(Duration{250'000});
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_TRUE(std::get<core::EnqueueAnswer>(second[0]).created);
+  EXPECT_EQ(world.count_rows(), 1u);
+}
+
+// F15: nobody steps any more, and everybody is answered.
+TEST(Writer, GivingUpAnswersWhatIsUnderWayAndWhatWaits) {
+  WriterWorld world({.max_batch = 1});
+  world.lane();
+  std::vector<core::Answer> lost, waiting;
+  world.store.push(Fault::lost_after);
+  world.submit("a", lost);
+  world.node.writer.step(world.clock.now());
+  world.submit("b", waiting);
+  EXPECT_FALSE(world.node.writer.idle());
+  world.node.writer.refuse_all(make_error(ErrorCode::ShuttingDown, "over"));
+  world.node.writer.give_up(make_error(ErrorCode::ShuttingDown, "over"));
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(world.code(lost[0]), ErrorCode::UnknownCommit);
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_EQ(world.code(waiting[0]), ErrorCode::ShuttingDown);
+  EXPECT_TRUE(world.node.writer.idle());
+}
+
 // X4
 TEST(Writer, FullDiskIsAnsweredAndRecovers) {
   WriterWorld world;
