@@ -276,8 +276,9 @@ class Engine {
 
   MetricsSnapshot metrics() const;
 
-  // Refuses new work, stops the workers as Worker::stop does with `grace`, writes what is under way and closes the
-  // store. Answers that were not given by then are ShuttingDown. Idempotent. Never from a callback or a handler.
+  // Refuses new work, stops the workers as Worker::stop does, writes what is under way and closes the store, all within
+  // `grace`. Calls that were not answered by then are: UnknownCommit where the store did not tell what became of a
+  // commit, else ShuttingDown. Idempotent. Never from a callback or a handler.
   void shutdown(Duration grace = std::chrono::seconds(30));
 
  private:

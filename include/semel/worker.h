@@ -88,8 +88,9 @@ class Worker {
 
   WorkerMetrics metrics() const;
 
-  // Stops claiming, gives back what has not started, waits up to `grace` for running handlers, then tells them to stop,
-  // and at last leaves them to their leases. Outcomes of handlers that ended are durable when it returns. Idempotent.
+  // Stops claiming, gives back what has not started, waits for running handlers, tells them to stop when a sixth of
+  // `grace` is left, and at last leaves them to their leases. Returns within `grace`, also where the store does not
+  // answer; where it does, outcomes of handlers that ended are durable by then. Idempotent.
   void stop(Duration grace = std::chrono::seconds(30));
 
  private:

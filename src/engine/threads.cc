@@ -23,7 +23,9 @@ namespace semel::engine {
 namespace {
 
 constexpr Duration kLongestNap{1'000'000};  // nobody sleeps longer than a lost wake-up may cost
-constexpr Duration kDrainPatience{10'000'000};
+constexpr Duration kLeastDrain{200'000};    // enough for a store that answers, however short the grace is
+constexpr Duration kLongestGrace = std::chrono::hours(24 * 365);
+constexpr Duration kLookAtEnd{5'000};
 constexpr int kTurnsForCallers = 8;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
@@ -111,7 +113,12 @@ struct Runtime::Impl {
   }
 
   void start();
-  void stop();
+  void stop(Duration grace);
+  // A thread of the runtime's own; the end does not wait for it longer than the grace.
+  template <class Main>
+  void run_thread(Main main);
+  // `deadline` by the monotonic clock: the store's may stand still.
+  bool wait_until(Duration deadline, const std::function<bool()>& state);
   void writer_main();
   void line_main(std::size_t line);
   void slow_main();
@@ -147,6 +154,10 @@ struct Runtime::Impl {
   mutable std::mutex fatal_mutex;
   std::optional<Error> fatal;
   std::vector<std::thread> threads;
+  std::atomic<int> in_store{0};  // threads that may wait for the store: our own, and callers in their own turn
+  // Stopped pools that the store still owes answers.
+  std::mutex retired_mutex;
+  std::vector<std::shared_ptr<void>> retired;
 };
 
 void Runtime::Impl::start() {
@@ -173,12 +184,22 @@ void Runtime::Impl::start() {
   engine.wake = [this] { clockwork_bell.ring(); };
   engine.lane_changed = [this](core::LaneId lane) { clockwork.promote(lane); };
   clockwork.wake = [this] { clockwork_bell.ring(); };
-  threads.emplace_back([this] { writer_main(); });
-  for (std::size_t line = 1; line < writer.lines(); ++line) threads.emplace_back([this, line] { line_main(line); });
-  if (store->slow_lane() != nullptr) threads.emplace_back([this] { slow_main(); });
-  threads.emplace_back([this] { clockwork_main(); });
-  threads.emplace_back([this] { heartbeat_main(); });
-  if (store->hears_hints()) threads.emplace_back([this] { hints_main(); });
+  run_thread([this] { writer_main(); });
+  for (std::size_t line = 1; line < writer.lines(); ++line) run_thread([this, line] { line_main(line); });
+  if (store->slow_lane() != nullptr) run_thread([this] { slow_main(); });
+  run_thread([this] { clockwork_main(); });
+  run_thread([this] { heartbeat_main(); });
+  if (store->hears_hints()) run_thread([this] { hints_main(); });
+}
+
+template <class Main>
+void Runtime::Impl::run_thread(Main main) {
+  threads.emplace_back([this, main] {
+    ++in_store;
+    main();
+    --in_store;
+    stop_bell.ring();
+  });
 }
 
 void Runtime::Impl::published(const store::Wakes& wakes) {
@@ -225,8 +246,10 @@ void Runtime::OwnTurn::take() {
   }
   if (!own) return;
   bool more = true;
+  ++runtime_.in_store;
   if (const std::unique_lock turn(runtime_.line_turns[*own], std::try_to_lock); turn && !runtime_.stopping.load())
     more = runtime_.writer.step(runtime_.now(), *own) != kEndOfTime;
+  --runtime_.in_store;
   if (more) runtime_.writer_bells[*own]->ring();
   if (!runtime_.stepped.empty()) runtime_.writer_bell().ring();  // what ended here may have freed a slot of a worker
 }
@@ -318,7 +341,15 @@ void Runtime::Impl::look_everywhere() {
   clockwork_bell.ring();
 }
 
-void Runtime::Impl::stop() {
+bool Runtime::Impl::wait_until(Duration deadline, const std::function<bool()>& state) {
+  while (!state()) {
+    if (monotonic.now() >= deadline) return false;
+    stop_bell.wait(kLookAtEnd);
+  }
+  return true;
+}
+
+void Runtime::Impl::stop(Duration grace) {
   std::lock_guard lock(stop_mutex);
   if (std::exchange(stopped, true)) return;
   somebody_waits = true;
@@ -327,16 +358,20 @@ void Runtime::Impl::stop() {
   clockwork.stop();
   inline_runs.stop_all();
   writer.flush_ledger();
-  const Instant deadline = add_saturated(now(), kDrainPatience);
-  while (now() < deadline && !(clockwork.quiet() && writer.idle())) stop_bell.wait(Duration{5'000});
+  const Duration deadline = monotonic.now() + std::clamp(grace, kLeastDrain, kLongestGrace);
+  wait_until(deadline, [this] { return clockwork.quiet() && writer.idle(); });
   writer.refuse_all(shutting_down());
   stopping = true;
   store->interrupt_hints();
   for (auto& bell : writer_bells) bell->ring();
   for (Bell* bell : {&slow_bell, &clockwork_bell, &heartbeat_bell}) bell->ring();
+  if (!wait_until(deadline, [this] { return in_store.load() == 0; })) store->abandon();
   for (auto& thread : threads) thread.join();
   threads.clear();
   for (auto& turn : line_turns) const std::lock_guard last(turn);  // a caller may be at it still
+  writer.give_up(shutting_down());
+  const std::lock_guard retired_lock(retired_mutex);
+  retired.clear();
 }
 
 // ---- runtime --------------------------------------------------------------------------------------------------------
@@ -348,7 +383,7 @@ Runtime::Runtime(std::unique_ptr<store::Store> store, RuntimeOptions options)
 
 Runtime::~Runtime() { stop(); }
 
-void Runtime::stop() { impl_->stop(); }
+void Runtime::stop(Duration grace) { impl_->stop(grace); }
 Engine& Runtime::engine() { return impl_->engine; }
 store::Store& Runtime::store() { return *impl_->store; }
 WriterStats Runtime::writer_stats() const { return impl_->writer.stats(); }
@@ -407,7 +442,7 @@ struct WorkerPool::Impl {
         run_pool(workflows ? std::make_shared<RunPool>(options.slots) : nullptr),
         keeper(workflows ? std::make_shared<RunKeeper>(owner.engine, workflows, run_pool, run_options) : nullptr),
         worker(owner.engine, *handlers, pool, options, keeper.get()) {}
-  bool wait_until(Duration patience, bool (Worker::*state)() const);
+  void stop(Duration told_at, Duration left_at, Duration deadline);  // by the monotonic clock
 
   Runtime::Impl& runtime;
   std::shared_ptr<HandlerTable> handlers;
@@ -438,7 +473,14 @@ std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> 
 }
 
 WorkerPool::WorkerPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-WorkerPool::~WorkerPool() { stop(); }
+WorkerPool::~WorkerPool() {
+  stop();
+  if (impl_->worker.quiet()) return;
+  // Answers still under way would find the worker gone.
+  auto& runtime = impl_->runtime;
+  const std::lock_guard lock(runtime.retired_mutex);
+  runtime.retired.push_back(std::shared_ptr<Impl>(std::move(impl_)));
+}
 WorkerStats WorkerPool::stats() const { return impl_->worker.stats(); }
 KeeperStats WorkerPool::run_stats() const { return impl_->keeper ? impl_->keeper->stats() : KeeperStats{}; }
 bool WorkerPool::query(ExecutionId run, std::string name, std::string args, Callback<std::string> done) {
@@ -446,13 +488,22 @@ bool WorkerPool::query(ExecutionId run, std::string name, std::string args, Call
 }
 Worker& WorkerPool::worker() { return impl_->worker; }
 
-bool WorkerPool::Impl::wait_until(Duration patience, bool (Worker::*state)() const) {
-  const Instant deadline = add_saturated(runtime.now(), patience);
-  while (!(worker.*state)()) {
-    if (runtime.now() >= deadline) return false;
-    runtime.stop_bell.wait(Duration{5'000});
+void WorkerPool::Impl::stop(Duration told_at, Duration left_at, Duration deadline) {
+  const auto drained = [this] { return worker.drained(); };
+  worker.drain();
+  if (!runtime.wait_until(told_at, drained)) {
+    worker.cancel_running();
+    runtime.wait_until(left_at, drained);
   }
-  return true;
+  worker.close_session();
+  runtime.wait_until(deadline, [this] { return worker.closed(); });
+  pool.close();
+  if (keeper) {
+    run_pool->close();
+    keeper->close();
+  }
+  for (WorkerList* list : {&runtime.noted, &runtime.stepped, &runtime.polled, &runtime.beating}) list->remove(&worker);
+  runtime.wait_until(deadline, [this] { return worker.quiet(); });
 }
 
 void WorkerPool::stop(Duration grace) {
@@ -460,23 +511,10 @@ void WorkerPool::stop(Duration grace) {
   if (std::exchange(impl_->stopped, true)) return;
   auto& runtime = impl_->runtime;
   runtime.somebody_waits = true;
-  impl_->worker.drain();
-  if (!impl_->wait_until(grace, &Worker::drained)) {
-    impl_->worker.cancel_running();
-    impl_->wait_until(grace / 6, &Worker::drained);
-  }
-  impl_->worker.close_session();
-  impl_->wait_until(Duration{2'000'000}, &Worker::closed);
-  impl_->pool.close();
-  if (impl_->keeper) {
-    impl_->run_pool->close();
-    impl_->keeper->close();
-  }
-  for (WorkerList* list : {&runtime.noted, &runtime.stepped, &runtime.polled, &runtime.beating})
-    list->remove(&impl_->worker);
-  // Answers still under way would find the worker gone.
-  const Instant deadline = add_saturated(runtime.now(), kDrainPatience);
-  while (runtime.now() < deadline && !impl_->worker.quiet()) runtime.stop_bell.wait(Duration{5'000});
+  grace = std::clamp(grace, Duration{0}, kLongestGrace);
+  const Duration now = runtime.monotonic.now();
+  const Duration left_at = now + grace - grace / 30;
+  impl_->stop(now + grace - grace / 6, left_at, std::max(now + grace, left_at + kLeastDrain));
   runtime.somebody_waits = false;
 }
 

@@ -54,8 +54,9 @@ class WorkerPool {
   Worker& worker();
   // Answers from the memory of a run that is owned here. False: it is not.
   bool query(ExecutionId run, std::string name, std::string args, Callback<std::string> done);
-  // Stop claiming, release what has not started, wait for handlers up to `grace`, ask them to stop, wait `grace` / 6
-  // more, abandon; outcomes that ended are durable once it returned.
+  // Stops claiming, releases what has not started, waits for handlers, asks them to stop when a sixth of `grace` is
+  // left, and at last leaves them to their leases. Returns within `grace`; outcomes that ended are durable by then if
+  // the store answered.
   void stop(Duration grace = Duration{30'000'000});
 
  private:
@@ -107,8 +108,10 @@ class Runtime {
   // is durable, with the row as it then is.
   Result<DeliverOutcome> deliver(DeliverRequest request, const Handler& handler);
 
-  // Refuse new work, stop clockwork, drain the writer, close. Pools are to be stopped before. Idempotent.
-  void stop();
+  // Refuses new work, stops the clockwork, lets the writer write what it holds, for `grace` at most, ends the threads.
+  // Then everybody is answered: UnknownCommit where the store did not tell what became of a commit, else ShuttingDown.
+  // Pools are to be stopped before. Idempotent.
+  void stop(Duration grace = Duration{10'000'000});
 
  private:
   template <class T>

@@ -42,8 +42,10 @@ class Driver {
   virtual Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) = 0;
   virtual engine::WriterStats writer_stats() const = 0;
   virtual engine::ClockworkStats clockwork_stats() const = 0;
-  // Answers everybody; later calls are refused. The pools are stopped before.
-  virtual void stop() = 0;
+  // Answers everybody, within `grace` and a little; later calls are refused. The pools are stopped before.
+  virtual void stop(Duration grace) = 0;
+  // Ends calls that wait for the store itself.
+  virtual void abandon() = 0;
 };
 
 }  // namespace semel::sdk

@@ -2,12 +2,22 @@
 
 #include <algorithm>
 #include <set>
+#include <system_error>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "core/validate.h"
 #include "sdk/workflow/code.h"
 
 namespace semel::sdk {
+namespace {
+
+constexpr Duration kForWrites = std::chrono::seconds(1);  // of the grace, at most, kept for what ended last
+constexpr Duration kLongestGrace = std::chrono::hours(24 * 365);
+constexpr Duration kLookAtDoor = std::chrono::milliseconds(5);
+
+}  // namespace
 
 WorkerMetrics Pool::metrics() {
   const std::lock_guard lock(mutex);
@@ -244,19 +254,49 @@ void Host::wait_for_inline(Duration grace) {
   inline_changed_.wait_for(lock, grace, [this] { return inline_count_ == 0; });
 }
 
+// Beside each other: none goes on claiming while another one drains.
+void Host::stop_pools(Duration grace) {
+  std::vector<std::shared_ptr<Pool>> pools;
+  {
+    const std::lock_guard lock(pools_mutex_);
+    pools = pools_;
+  }
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < pools.size(); ++i) {
+    try {
+      others.emplace_back([pool = pools[i], grace] { pool->stop(grace); });
+    } catch (const std::system_error&) {  // no thread to be had
+      pools[i]->stop(grace);
+    }
+  }
+  if (!pools.empty()) pools.front()->stop(grace);
+  for (auto& thread : others) thread.join();
+}
+
+// Waits for calls under way; those that still wait for the store after the deadline are ended.
+std::unique_lock<std::shared_mutex> Host::close_door(std::int64_t deadline) {
+  std::unique_lock door(door_, std::try_to_lock);
+  while (!door.owns_lock()) {
+    if (base::steady_micros() >= deadline) driver_->abandon();
+    std::unique_lock lock(inline_mutex_);
+    inline_changed_.wait_for(lock, kLookAtDoor);
+    door.try_lock();
+  }
+  return door;
+}
+
 void Host::shutdown(Duration grace) {
   std::call_once(shut_down_, [&] {
     closing_.store(true);
-    std::vector<std::shared_ptr<Pool>> pools;
-    {
-      const std::lock_guard lock(pools_mutex_);
-      pools = pools_;
-    }
-    for (const auto& pool : pools) pool->stop(grace);
-    wait_for_inline(grace);
-    driver_->stop();
+    grace = std::clamp(grace, Duration{0}, kLongestGrace);
+    const std::int64_t deadline = base::steady_micros() + grace.count();
+    const auto left = [deadline] { return std::max(Duration{0}, Duration{deadline - base::steady_micros()}); };
+    const Duration for_writes = std::min(grace / 6, kForWrites);
+    stop_pools(grace - for_writes);
+    wait_for_inline(std::max(Duration{0}, left() - for_writes));
+    driver_->stop(left());
     if (options_.drain_callbacks) options_.drain_callbacks();
-    const std::unique_lock lock(door_);
+    const auto door = close_door(deadline);
     driver_.reset();
   });
 }

@@ -109,6 +109,8 @@ class Host : public std::enable_shared_from_this<Host> {
                                      const std::string& args);
   void count_inline(int change);
   void wait_for_inline(Duration grace);
+  void stop_pools(Duration grace);
+  std::unique_lock<std::shared_mutex> close_door(std::int64_t deadline);
 
   std::shared_mutex door_;  // held shared by every call; exclusively to take the driver away
   std::unique_ptr<Driver> driver_;

@@ -43,7 +43,8 @@ class RuntimeDriver final : public Driver {
 
   engine::WriterStats writer_stats() const override { return runtime_.writer_stats(); }
   engine::ClockworkStats clockwork_stats() const override { return runtime_.clockwork_stats(); }
-  void stop() override { runtime_.stop(); }
+  void stop(Duration grace) override { runtime_.stop(grace); }
+  void abandon() override { runtime_.store().abandon(); }
 
  private:
   // Both outlive the store.

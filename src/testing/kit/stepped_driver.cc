@@ -279,7 +279,7 @@ Result<engine::DeliverOutcome> SteppedDriver::deliver(engine::DeliverRequest req
   return delivered;
 }
 
-void SteppedDriver::stop() {
+void SteppedDriver::stop(Duration) {
   const Error why = make_error(ErrorCode::ShuttingDown, "the engine is stopping");
   writer_.refuse(why);
   engine_.stop(why);

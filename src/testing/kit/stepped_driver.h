@@ -105,7 +105,8 @@ class SteppedDriver final : public sdk::Driver {
   Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) override;
   engine::WriterStats writer_stats() const override { return writer_.stats(); }
   engine::ClockworkStats clockwork_stats() const override { return clockwork_.stats(); }
-  void stop() override;
+  void stop(Duration grace) override;
+  void abandon() override {}
 
   // ---- for the kit ----
   Instant now() { return clock_.now(); }
