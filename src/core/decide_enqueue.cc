@@ -198,12 +198,12 @@ std::optional<Error> group_refuses(const TaskEnqueue& q, const RowCache& rows) {
   return std::nullopt;
 }
 
-// The rows of a new execution, key and group apart.
-void add(const TaskEnqueue& q, RowCache& rows, Execution row, Instant now) {
+// The rows of a new execution, key and group apart. `chain`: of a run that follows another.
+void add(const TaskEnqueue& q, RowCache& rows, Execution row, ExecutionId chain, Instant now) {
   if (q.identity) point_identity(rows, id_key(q), *identity_to_win(q));
   if (row.timeout_at) rows.timers.add({*row.timeout_at, TimerKind::timeout, row.id, 0});
   rows.payloads.insert(q.id, Payload{q.id, q.encoding, q.args, q.policy});
-  if (q.kind == Kind::workflow) start_run(rows, row, q.memo, q.attributes, now);
+  if (q.kind == Kind::workflow) start_run(rows, row, Run{{}, 0, 0, {}, q.memo, q.attributes, chain}, now);
   enter(rows, rows.executions.insert(q.id, std::move(row)), now);
 }
 
@@ -227,7 +227,7 @@ Answer create(const TaskEnqueue& q, RowCache& rows, const Execution* previous, I
     key.fingerprint = q.fingerprint;
     point_identity(rows, key_key(q), std::move(key));
   }
-  add(q, rows, std::move(row), now);
+  add(q, rows, std::move(row), {}, now);
   return EnqueueAnswer{q.id, Status::queued, true, {}, {}, false};
 }
 
@@ -299,7 +299,7 @@ void gather_next(const TaskEnqueue& next, const RowCache& rows, Needs& needs) {
   if (next.identity) want(rows.identities, id_key(next), needs.identities);
 }
 
-void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, Instant now) {
+void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, ExecutionId chain, Instant now) {
   Execution row = new_execution(next, now);
   inherit(row, previous);
   if (row.flags & kHasKey) {
@@ -310,7 +310,7 @@ void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previo
       moved.revision += 1;
     }
   }
-  add(next, rows, std::move(row), now);
+  add(next, rows, std::move(row), chain, now);
 }
 
 Answer decide_part(const TaskEnqueue& q, RowCache& rows, Instant now) {

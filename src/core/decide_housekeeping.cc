@@ -295,7 +295,7 @@ void delete_finished(RowCache& rows, const Execution& e, Instant now) {
     }
   }
   if (e.status != Status::succeeded && rows.attention.find(id)) rows.attention.erase(id);
-  if (e.kind == Kind::workflow && rows.runs.find(id)) rows.runs.erase(id);
+  if (e.kind == Kind::workflow) erase_run(rows, e);
   rows.executions.erase(id);
 }
 

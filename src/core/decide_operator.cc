@@ -155,8 +155,9 @@ Answer decide_part(const ExecutionRedrive& op, RowCache& rows, Instant now) {
   const Execution& e = *found;
   const Attention* attention = rows.attention.find(e.id);
   if (attention && attention->successor) {
-    note(rows, e, LedgerRule::repeated_redrive, now);
-    return RedriveAnswer{*attention->successor, false};
+    const bool same_request = *attention->successor == op.successor;
+    if (!same_request) note(rows, e, LedgerRule::repeated_redrive, now);
+    return RedriveAnswer{*attention->successor, same_request};
   }
   if (!is_terminal(e.status)) return illegal(e, "redriven", "it is still " + std::string(to_string(e.status)));
   if (e.status == Status::succeeded) return illegal(e, "redriven", "it succeeded");
@@ -175,8 +176,9 @@ Answer decide_part(const ExecutionRedrive& op, RowCache& rows, Instant now) {
   rows.payloads.insert(op.successor, std::move(payload));
   if (e.kind == Kind::workflow)
     if (const Run* run = rows.runs.find(e.id)) {
-      const Run old = *run;
-      start_run(rows, next, old.memo, old.attributes, now);
+      Run header = *run;
+      header.chain = {};
+      start_run(rows, next, std::move(header), now);
     }
   enter(rows, rows.executions.insert(op.successor, std::move(next)), now);
   return RedriveAnswer{op.successor, true};

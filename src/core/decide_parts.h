@@ -46,8 +46,8 @@ void gather_part(const TaskClaim& claim, const RowCache& rows, Instant now, Need
 Answer decide_part(const TaskClaim& claim, RowCache& rows, Instant now);
 
 // A run that continues as new or is retried: the successor takes over from `previous`, which has just ended, the id and
-// all that is tied to the workflow rather than to the run. `previous` is as it was before.
+// all that is tied to the workflow rather than to the run. `previous` is as it was before, `chain` is its chain.
 void gather_next(const TaskEnqueue& next, const RowCache& rows, Needs& needs);
-void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, Instant now);
+void start_next(const TaskEnqueue& next, RowCache& rows, const Execution& previous, ExecutionId chain, Instant now);
 
 }  // namespace semel::core

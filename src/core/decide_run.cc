@@ -199,6 +199,24 @@ void send_signal(RowCache& rows, const Execution& run, const Event& command, Ins
   put_mail(rows, id, done, mail_id_of(command.command), now);
 }
 
+bool answers_update(const Event& event) {
+  return event.kind == EventKind::update_completed || event.kind == EventKind::update_rejected;
+}
+
+SignalKey update_key(const Run& run, const Event& answer) { return {run.chain, std::string(kUpdateName), answer.id}; }
+
+// Whoever sends the update again, to whichever run of the chain, is told this.
+void keep_answer(RowCache& rows, ExecutionId run, const Event& event) {
+  const SignalKey key = update_key(*rows.runs.find(run), event);
+  const Signal* taken = rows.signals.find(key);
+  if (!taken || taken->answer) return;
+  Event answer;
+  answer.kind = event.kind;
+  answer.id = event.id;
+  answer.data = event.data;
+  rows.signals.update(key).answer = encode_event(answer);
+}
+
 // What a recorded command does, closing ones apart.
 void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, Instant now) {
   const Event& event = entry.event;
@@ -222,6 +240,9 @@ void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, 
     case EventKind::state_set:
       rows.runs.update(run).state = event.data;
       return;
+    case EventKind::update_completed:
+    case EventKind::update_rejected:
+      return keep_answer(rows, run, event);
     default:
       return;
   }
@@ -236,19 +257,29 @@ void go_on(RowCache& rows, Execution& e, const TaskEnqueue& next, CloseReason wh
   e.next = next.id;
   e.close_reason = why;
   const Execution before = e;
+  const Run header = *rows.runs.find(e.id);
   TaskEnqueue request = next;
-  if (const Run* header = rows.runs.find(e.id); header && request.memo.empty() && request.attributes.empty()) {
-    request.memo = header->memo;
-    request.attributes = header->attributes;
+  if (request.memo.empty() && request.attributes.empty()) {
+    request.memo = header.memo;
+    request.attributes = header.attributes;
   }
   if (e.flags & kWatched) move_watches(rows, e.id, next.id);
   e.flags &= ~(kHasKey | kHasGroup | kHasParent | kWatched);
   end(rows, e, retried ? Status::failed : Status::succeeded, retried ? AttemptEnd::failed : AttemptEnd::succeeded, now);
-  start_next(request, rows, before, now);
+  start_next(request, rows, before, header.chain, now);
 }
 
-void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Instant now) {
-  Execution& e = rows.executions.update(id);
+// Numbers below those of commands: what comes of the successor's first command is mail of its own, even at this
+// instant.
+void carry(const RunAdvance& op, RowCache& rows, Instant now) {
+  const ExecutionId next = op.entries.back().start->id;
+  std::int32_t number = std::numeric_limits<std::int32_t>::min();
+  for (const Event& signal : op.carried) put_mail(rows, next, signal, mail_id_of(++number), now);
+}
+
+void close(const RunAdvance& op, RowCache& rows, Instant now) {
+  const RunAdvance::Entry& entry = op.entries.back();
+  Execution& e = rows.executions.update(op.execution);
   switch (entry.event.kind) {
     case EventKind::run_completed:
       e.result = entry.event.data;
@@ -258,24 +289,15 @@ void close(RowCache& rows, ExecutionId id, const RunAdvance::Entry& entry, Insta
       return end(rows, e, Status::cancelled, AttemptEnd::cancelled, now);
     case EventKind::run_continued:
       e.error.reset();
-      return go_on(rows, e, *entry.start, CloseReason::continued, now);
+      go_on(rows, e, *entry.start, CloseReason::continued, now);
+      return carry(op, rows, now);
     default:
       e.error = entry.event.data;
-      if (entry.start && is_retried(e)) return go_on(rows, e, *entry.start, CloseReason::retried, now);
-      return end(rows, e, rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed,
-                 AttemptEnd::failed, now);
-  }
-}
-
-// Numbers below those of commands: what comes of the successor's first command is mail of its own, even at this
-// instant. Sent again, a signal that went along is still the same one.
-void carry(const RunAdvance& op, RowCache& rows, Instant now) {
-  const ExecutionId next = op.entries.back().start->id;
-  std::int32_t number = std::numeric_limits<std::int32_t>::min();
-  for (const Event& signal : op.carried) {
-    put_mail(rows, next, signal, mail_id_of(++number), now);
-    const SignalKey key{next, signal.name, signal.id};
-    if (!signal.id.empty() && !peek(rows.signals, key)) rows.signals.insert(key, Signal{key});
+      if (!entry.start || !is_retried(e))
+        return end(rows, e, rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed,
+                   AttemptEnd::failed, now);
+      go_on(rows, e, *entry.start, CloseReason::retried, now);
+      return carry(op, rows, now);
   }
 }
 
@@ -285,6 +307,7 @@ std::string take_event(RowCache& rows, const RunAdvance::Entry& entry) {
   auto event = decode_event(rows.mail.find(*entry.mail)->event);
   if (!event) throw InvariantBroken("mail of run " + entry.mail->run.to_string() + " cannot be read");
   event->issued = entry.event.issued;
+  event->joined = entry.event.joined;
   event->at = entry.event.at;
   rows.mail.erase(*entry.mail);
   return encode_event(*event);
@@ -322,6 +345,8 @@ void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs&
     if (entry.start && is_closing(entry.event.kind)) gather_next(*entry.start, rows, needs);
     else if (entry.start) gather_part(*entry.start, rows, now, needs);
     if (entry.event.kind == EventKind::signal_sent) gather_part(signal_of(*e, entry.event), rows, now, needs);
+    const Run* run = answers_update(entry.event) ? peek(rows.runs, op.execution) : nullptr;
+    if (run) want(rows.signals, update_key(*run, entry.event), needs.signals);
   }
   gather_cancels(op, *e, rows, now, needs);
   if (!closes(op)) return;
@@ -338,8 +363,7 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   std::int32_t events = header.events;
   if (!add_entries(op, rows, now, events)) return AdvanceAnswer{Status::cancelled, events, false, false};
   if (closes(op)) {
-    close(rows, op.execution, op.entries.back(), now);
-    if (op.entries.back().event.kind == EventKind::run_continued) carry(op, rows, now);
+    close(op, rows, now);
     const Execution* after = rows.executions.find(op.execution);
     return AdvanceAnswer{after ? after->status : rows.dropped->status, events, false, false};
   }

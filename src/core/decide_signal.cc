@@ -17,9 +17,22 @@ std::optional<ExecutionId> addressed(const RunSignal& op, const RowCache& rows) 
 // The caller gave no dedupe id. Its mail's is the request's own: who brings it again is the same request.
 bool is_unnamed(const RunSignal& op) { return !op.update && op.dedupe == op.mail.to_string(); }
 
-// An update and a signal of one name know nothing of each other; no name has a control character in it.
-SignalKey key_of(const RunSignal& op, ExecutionId run) {
-  return {run, op.update ? "\x1f" + op.name : op.name, op.dedupe};
+SignalKey key_of(const RunSignal& op, const Run& run) {
+  const ExecutionId chain = SEMEL_MUTANT("signals-of-one-run") ? run.execution : run.chain;
+  return {chain, op.update ? std::string(kUpdateName) : op.name, op.dedupe};
+}
+
+bool went_on(const Execution& e) {
+  return e.identity && (e.close_reason == CloseReason::continued || e.close_reason == CloseReason::retried);
+}
+
+// The run in which the chain of `e` goes on now. Its identity leads there, unless another chain has the id by now.
+const Execution& newest_of(const Execution& e, const RowCache& rows) {
+  const Identity* id = went_on(e) ? peek(rows.identities, identity_key_of(e)) : nullptr;
+  const Execution* last = id ? peek(rows.executions, id->target) : nullptr;
+  const Run* from = peek(rows.runs, e.id);
+  const Run* to = last ? peek(rows.runs, last->id) : nullptr;
+  return from && to && from->chain == to->chain ? *last : e;
 }
 
 Error finished(ExecutionId run, Status status) {
@@ -51,17 +64,38 @@ std::optional<Error> malformed(const RunSignal& op) {
 }
 
 void gather_run(const RunSignal& op, ExecutionId run, const RowCache& rows, Needs& needs) {
+  want(rows.runs, run, needs.runs);
   gather_mail(run, rows, needs);
-  if (!op.dedupe.empty()) want(rows.signals, key_of(op, run), needs.signals);
+  if (const Run* header = peek(rows.runs, run); header && !op.dedupe.empty())
+    want(rows.signals, key_of(op, *header), needs.signals);
+  const Execution* e = peek(rows.executions, run);
+  if (!e || !went_on(*e) || !want(rows.identities, identity_key_of(*e), needs.identities)) return;
+  const Identity* id = rows.identities.find(identity_key_of(*e));
+  if (!id) return;
+  want(rows.runs, id->target, needs.runs);
+  gather_mail(id->target, rows, needs);
 }
 
-Answer tell(const RunSignal& op, RowCache& rows, const Execution& e, bool started, Instant now) {
-  const SignalKey key = key_of(op, e.id);
+// The answer to whoever says again what was taken before: the same request, or another one.
+Answer repeated(const RunSignal& op, const Signal& taken, ExecutionId run, bool started) {
+  SignalAnswer answer{run, is_unnamed(op) || taken.mail == op.mail, started, {}};
+  if (!taken.answer) return answer;
+  auto event = decode_event(*taken.answer);
+  if (!event) throw InvariantBroken("the answer to update '" + op.dedupe + "' cannot be read");
+  answer.answer = *std::move(event);
+  return answer;
+}
+
+Answer tell(const RunSignal& op, RowCache& rows, const Execution& addressed, bool started, Instant now) {
+  const Execution& e = newest_of(addressed, rows);
+  const Run* header = peek(rows.runs, e.id);
+  if (!header) throw InvariantBroken("run " + e.id.to_string() + " has no header");
+  const SignalKey key = key_of(op, *header);
   // Of a run that was just made nothing is loaded.
-  const bool counted = !op.dedupe.empty() && peek(rows.signals, key) && !SEMEL_MUTANT("signal-twice");
-  if (counted) return SignalAnswer{e.id, is_unnamed(op), started};
+  const Signal* taken = op.dedupe.empty() ? nullptr : peek(rows.signals, key);
+  if (taken && !SEMEL_MUTANT("signal-twice")) return repeated(op, *taken, e.id, started);
   if (is_terminal(e.status)) return finished(e.id, e.status);
-  if (!op.dedupe.empty() && !peek(rows.signals, key)) rows.signals.insert(key, Signal{key});
+  if (!op.dedupe.empty() && !taken) rows.signals.insert(key, Signal{key, op.mail, {}});
   const ExecutionId run = e.id;
   put_mail(rows, run, event_of(op), op.mail, now);
   return SignalAnswer{run, true, started};

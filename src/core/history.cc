@@ -8,7 +8,7 @@
 namespace semel::core {
 namespace {
 
-enum Tag : std::uint32_t { kKind = 1, kCommand, kIssued, kAt, kName, kId, kExecution, kData };
+enum Tag : std::uint32_t { kKind = 1, kCommand, kIssued, kAt, kName, kId, kExecution, kData, kJoined };
 
 constexpr std::array<std::pair<EventKind, std::string_view>, 39> kWords = {{
     {EventKind::run_started, "run_started"},
@@ -75,7 +75,7 @@ std::string encode_event(const Event& event) {
   to.number(kAt, event.at.time_since_epoch().count()).bytes(kName, event.name).bytes(kId, event.id);
   if (event.execution)
     to.bytes(kExecution, {reinterpret_cast<const char*>(event.execution->bytes.data()), event.execution->bytes.size()});
-  to.bytes(kData, event.data);
+  to.bytes(kData, event.data).number(kJoined, event.joined ? 1 : 0);
   return out;
 }
 
@@ -111,6 +111,9 @@ Result<Event> decode_event(std::string_view bytes) {
       }
       case kData:
         event.data = from.bytes();
+        break;
+      case kJoined:
+        event.joined = from.number() != 0;
         break;
       default:
         break;  // of a later version

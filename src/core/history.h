@@ -75,6 +75,7 @@ struct Event {
   EventKind kind{};
   std::int32_t command = 0;  // the number the code gave; 0: none
   std::int32_t issued = 0;   // inputs: how many numbers the code had given when it learned this
+  bool joined = false;       // inputs: the code has not run since the event before it; it learns both at once
   Instant at{};              // inputs: the code's `now` from here on
   std::string name;
   std::string id;

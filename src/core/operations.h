@@ -172,7 +172,7 @@ struct EndAnswer {
 // claimed for `park_for`: whoever owns it next would meet the same error.
 struct RunAdvance {
   struct Entry {
-    std::optional<MailKey> mail;  // moved from the mailbox; `event` then gives `issued` and `at` only
+    std::optional<MailKey> mail;  // moved from the mailbox; `event` then gives `issued`, `joined` and `at` only
     Event event;
     std::optional<TaskEnqueue> start;  // of step_scheduled, child_started, run_continued, run_failed
   };
@@ -182,7 +182,7 @@ struct RunAdvance {
   std::vector<Entry> entries;
   bool waits = false;  // nothing to do until mail comes
   Duration park_for{0};
-  std::vector<Event> carried;  // with run_continued: signals that no code asked for, mail of the next run
+  std::vector<Event> carried;  // signals and updates that are mail of the next run
 };
 struct AdvanceAnswer {
   Status status{};
@@ -201,7 +201,7 @@ struct ResumeAnswer {
   bool resumed = false;
 };
 
-// Hands a signal or an update to the newest run of `identity`, or to `execution`.
+// Hands a signal or an update to the newest run of `identity`, or of the chain of `execution`.
 struct RunSignal {
   TenantId tenant = kDefaultTenant;
   std::string identity;
@@ -216,8 +216,9 @@ struct RunSignal {
 };
 struct SignalAnswer {
   ExecutionId run;
-  bool created = false;  // false: one of this name and dedupe id was taken before
-  bool started = false;  // `run` was made by this request
+  bool created = false;         // false: another request of this name and dedupe id was taken before
+  bool started = false;         // `run` was made by this request
+  std::optional<Event> answer;  // of an update: what its chain recorded, if it did already
 };
 
 // ---- operators -----------------------------------------------------------------------------------------------------

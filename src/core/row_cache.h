@@ -44,7 +44,7 @@ struct KeyHash {
     return mix_hash(std::hash<std::string>{}(k.concurrency_key), static_cast<std::size_t>(k.lane));
   }
   std::size_t operator()(const SignalKey& k) const {
-    return mix_hash(mix_hash(std::hash<std::string>{}(k.name), std::hash<std::string>{}(k.dedupe)), (*this)(k.run));
+    return mix_hash(mix_hash(std::hash<std::string>{}(k.name), std::hash<std::string>{}(k.dedupe)), (*this)(k.chain));
   }
   std::size_t operator()(const MailKey& k) const { return mix_hash((*this)(k.run), (*this)(k.id)); }
   std::size_t operator()(std::int64_t k) const { return static_cast<std::size_t>(k); }
@@ -219,14 +219,14 @@ struct RowCache {
   RowSet<TimerRow> timers;
   std::unordered_map<SlotKey, BlockedWindow, KeyHash> blocked_windows;
 
-  SlotMap<ExecutionId, Run>
-      runs;  // erased with its execution, and with it history, mail, watches and signals of the run
+  SlotMap<ExecutionId, Run> runs;              // erased with its execution, and with it its history, mail and watches
   std::vector<HistoryRow> history;             // appended
   SlotMap<MailKey, Mail> mail;                 // inserted and erased
   std::unordered_set<ExecutionId> mail_known;  // runs all of whose mail is in `mail`
   RowSet<Watch> watches;
   std::unordered_set<ExecutionId> watches_known;
-  SlotMap<SignalKey, Signal> signals;  // inserted only
+  SlotMap<SignalKey, Signal> signals;    // inserted and updated
+  std::vector<ExecutionId> chains_over;  // their last run was erased: all their signals go
 
   // Results of scans; none until asked for.
   std::optional<std::vector<TimerRow>> timers_due;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/fingerprint.h"
@@ -275,6 +276,7 @@ struct Run {
   std::optional<std::string> state;  // what the code set to be read from outside
   std::string memo;                  // JSON, given at the start, never changed
   std::string attributes;            // JSON, searchable
+  ExecutionId chain;                 // the first of the runs that follow each other by continue-as-new and retry
   bool operator==(const Run&) const = default;
 };
 
@@ -309,15 +311,18 @@ struct Watch {
   auto operator<=>(const Watch&) const = default;
 };
 
-// A signal with a dedupe id, or an update, that was taken. The name of an update has U+001F before it.
+// A signal with a dedupe id, or an update, that a chain took. Of an update the name is kUpdateName: its id is enough.
 struct SignalKey {
-  ExecutionId run;
+  ExecutionId chain;
   std::string name;
   std::string dedupe;
   auto operator<=>(const SignalKey&) const = default;
 };
+inline constexpr std::string_view kUpdateName = "\x1f";  // no signal has it: names have no control characters
 struct Signal {
   SignalKey key;
+  MailId mail;                        // of the request that was taken; nil: by an earlier version, which kept none
+  std::optional<std::string> answer;  // of an update: its event update_completed or update_rejected, encoded
   bool operator==(const Signal&) const = default;
 };
 

@@ -6,8 +6,9 @@ namespace semel::core {
 
 // ---- start ----------------------------------------------------------------------------------------------------------
 
-void start_run(RowCache& rows, const Execution& e, std::string memo, std::string attributes, Instant now) {
-  rows.runs.insert(e.id, Run{e.id, 0, 0, {}, std::move(memo), std::move(attributes)});
+void start_run(RowCache& rows, const Execution& e, Run header, Instant now) {
+  const ExecutionId chain = header.chain.is_nil() ? e.id : header.chain;
+  rows.runs.insert(e.id, Run{e.id, 0, 0, {}, std::move(header.memo), std::move(header.attributes), chain});
   Event started;
   started.kind = EventKind::run_started;
   started.at = now;
@@ -15,6 +16,13 @@ void start_run(RowCache& rows, const Execution& e, std::string memo, std::string
   Append append;
   add_event(append, encode_event(started));
   append_history(rows, e.id, std::move(append), now);
+}
+
+void erase_run(RowCache& rows, const Execution& e) {
+  const Run* run = rows.runs.find(e.id);
+  if (!run) return;
+  if (!e.next) rows.chains_over.push_back(run->chain);
+  rows.runs.erase(e.id);
 }
 
 // ---- mail -----------------------------------------------------------------------------------------------------------

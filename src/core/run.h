@@ -10,8 +10,10 @@ namespace semel::core {
 inline constexpr std::int32_t kMaxEvents = 50'000;
 inline constexpr std::int64_t kMaxHistoryBytes = 50 << 20;
 
-// ---- start: the rows beside the execution row ----
-void start_run(RowCache& rows, const Execution& e, std::string memo, std::string attributes, Instant now);
+// ---- start: the rows beside the execution row; `header` gives memo, attributes and chain (nil: `e` begins one) ----
+void start_run(RowCache& rows, const Execution& e, Run header, Instant now);
+// They go with it; with the last run of a chain its signals go too.
+void erase_run(RowCache& rows, const Execution& e);
 
 // ---- mail: a run learns something with its next decision. A finished run takes none ----
 void gather_mail(ExecutionId run, const RowCache& rows, Needs& needs);

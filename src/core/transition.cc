@@ -122,7 +122,7 @@ void drop(RowCache& rows, const Execution& e) {
       rows.identities.update(key).tombstone = true;
   }
   rows.dropped = e;
-  if (e.kind == Kind::workflow && rows.runs.find(id)) rows.runs.erase(id);
+  if (e.kind == Kind::workflow) erase_run(rows, e);
   if (rows.attention.knows(id) && rows.attention.find(id)) rows.attention.erase(id);
   if (rows.payloads.knows(id) && rows.payloads.find(id)) rows.payloads.erase(id);
   rows.executions.erase(id);

@@ -181,7 +181,7 @@ std::string to_line(const core::LedgerNote& row) {
 
 std::string to_line(const core::Run& row) {
   return Line("run")("execution", row.execution)("events", row.events)("bytes", row.bytes)("state", row.state)(
-             "memo", row.memo)("attributes", row.attributes)
+             "memo", row.memo)("attributes", row.attributes)("chain", row.chain)
       .take();
 }
 
@@ -198,8 +198,10 @@ std::string to_line(const core::Watch& row) {
   return Line("watch")("target", row.target)("run", row.run)("command", row.command).take();
 }
 
-std::string to_line(const core::SignalKey& row) {
-  return Line("signal")("run", row.run)("name", row.name)("dedupe", row.dedupe).take();
+std::string to_line(const core::Signal& row) {
+  return Line("signal")("chain", row.key.chain)("name", row.key.name)("dedupe", row.key.dedupe)("mail", row.mail)(
+             "answer", row.answer)
+      .take();
 }
 
 std::string to_snapshot(std::vector<std::string> lines) {

@@ -37,7 +37,7 @@ std::string to_line(const core::Run& row);
 std::string to_line(const core::HistoryRow& row);
 std::string to_line(const core::Mail& row);
 std::string to_line(const core::Watch& row);
-std::string to_line(const core::SignalKey& row);
+std::string to_line(const core::Signal& row);
 std::string to_snapshot(std::vector<std::string> lines);
 
 }  // namespace semel::store

@@ -219,6 +219,187 @@ TEST_P(Chains, OnlyTheLastRunOfAChainTellsItsParentAndWhoeverWaits) {
   }
 }
 
+// F1
+TEST_P(Chains, ASignalTakenBeforeIsAnsweredInEveryRunOfItsChain) {
+  for (const EventKind kind : {EventKind::run_continued, EventKind::run_failed}) {
+    const std::string id = kind == EventKind::run_failed ? "retried" : "continued";
+    const Execution first = owned(id);
+    EXPECT_TRUE(run(signal(id, "click-1")).created);
+    run(reading(first));
+    const Task second = task().as_workflow(id);
+    core::RunAdvance op = going_on(first, kind, second);
+    run(op);
+    EXPECT_FALSE(run(signal(id, "click-1")).created);
+    EXPECT_TRUE(mail(second.id).empty());
+    const auto told = run(signal(id, "click-2"));
+    EXPECT_TRUE(told.created);
+    EXPECT_EQ(told.run, second.id);
+    const Execution held = claim_run(lane_);
+    run(reading(held));
+    const Task third = task().as_workflow(id);
+    run(going_on(held, kind, third));
+    for (const char* click : {"click-1", "click-2"}) EXPECT_FALSE(run(signal(id, click)).created);
+    EXPECT_EQ(store_->run_get(third.id).value()->chain, first.id);
+    run(advance_of(claim_run(lane_), {event(EventKind::run_completed, 0, "1")}));
+    EXPECT_FALSE(run(signal(id, "click-2")).created) << "taken, whatever came of it";
+    core::RunSignal again = signal(id, "click-1");
+    again.start = task().as_workflow(id);
+    again.start->reuse = Reuse::always;
+    EXPECT_TRUE(run(again).created) << "reuse begins a new chain";
+    const Execution newest = claim_run(lane_);
+    run(reading(newest));
+    core::RunAdvance failing = advance_of(newest, {event(EventKind::run_failed, 0, kError)});
+    run(failing);
+    run(core::ExecutionRedrive{core::kDefaultTenant, newest.id, fresh<ExecutionId>()});
+    EXPECT_TRUE(run(signal(id, "click-1")).created) << "redrive begins a new chain";
+    claim_run(lane_);
+  }
+}
+
+// F1
+TEST_P(Chains, AnUpdateAnswersInEveryRunWhatItsChainRecorded) {
+  const Execution first = owned("w");
+  const auto update = [&](const std::string& id) {
+    core::RunSignal op = signal("w", id);
+    op.update = true;
+    return op;
+  };
+  EXPECT_FALSE(run(update("u1")).answer);
+  run(update("u2"));
+  core::RunAdvance op = reading(first);
+  core::Event completed = event(EventKind::update_completed, 0, "7");
+  completed.id = "u1";
+  core::Event unknown = completed;
+  unknown.id = "nobody asked";
+  op.entries.push_back({{}, completed, {}});
+  op.entries.push_back({{}, unknown, {}});
+  run(op);
+  const auto answered = run(update("u1"));
+  EXPECT_FALSE(answered.created);
+  ASSERT_TRUE(answered.answer);
+  EXPECT_EQ(answered.answer->kind, EventKind::update_completed);
+  EXPECT_EQ(answered.answer->data, "7");
+  const Task next = task().as_workflow("w");
+  run(going_on(first, EventKind::run_continued, next));
+  const auto later = run(update("u1"));
+  EXPECT_EQ(later.run, next.id);
+  ASSERT_TRUE(later.answer);
+  EXPECT_EQ(later.answer->data, "7");
+  EXPECT_FALSE(run(update("u2")).answer);
+  EXPECT_TRUE(mail(next.id).empty());
+  core::Event rejected = event(EventKind::update_rejected, 0, kError);
+  rejected.id = "u2";
+  core::Event again = completed;
+  again.data = "8";
+  run(advance_of(claim_run(lane_), {rejected, again, event(EventKind::run_completed, 0, "1")}));
+  EXPECT_EQ(run(update("u2")).answer->kind, EventKind::update_rejected) << "also after the end";
+  EXPECT_EQ(run(update("u1")).answer->data, "7") << "what was recorded first";
+}
+
+// F1
+TEST_P(Chains, ARetriedRunGetsWhatItsPredecessorHandsOn) {
+  Task first = task().as_workflow("w");
+  first.max_attempts = 2;
+  enqueue(first);
+  Task next = task().as_workflow("w");
+  core::RunAdvance op = going_on(claim_run(lane_), EventKind::run_failed, next);
+  for (const char* text : {"1", "2"}) op.carried.push_back(event(EventKind::signal_received, 0, text));
+  run(op);
+  EXPECT_TRUE(run(op).existing);
+  ASSERT_EQ(mail(next.id).size(), 2u);
+  EXPECT_EQ(mail(next.id)[0].data, "1");
+  EXPECT_EQ(mail(next.id)[1].data, "2");
+  const Execution second = claim_run(lane_);
+  core::RunAdvance last = reading(second);
+  last.entries.push_back(going_on(second, EventKind::run_failed, task().as_workflow("w")).entries[0]);
+  last.carried = op.carried;
+  EXPECT_EQ(run(last).status, Status::failed);
+  EXPECT_FALSE(row(second.id).next) << "its attempts are used up";
+}
+
+// F12
+TEST_P(Chains, ASignalToARunThatWentOnReachesTheNewestOfItsChain) {
+  const Execution first = owned("w");
+  const Task second = task().as_workflow("w");
+  run(going_on(first, EventKind::run_continued, second));
+  const Task third = task().as_workflow("w");
+  run(going_on(claim_run(lane_), EventKind::run_continued, third));
+  const auto to_first = [&](const std::string& dedupe) {
+    core::RunSignal op = signal("", dedupe);
+    op.execution = first.id;
+    return op;
+  };
+  const auto told = run(to_first("s1"));
+  EXPECT_TRUE(told.created);
+  EXPECT_EQ(told.run, third.id);
+  const Execution last = claim_run(lane_);
+  core::RunAdvance close = reading(last);
+  close.entries.push_back({{}, event(EventKind::run_completed, 0, "1"), {}});
+  run(close);
+  EXPECT_EQ(refused(to_first("s2")), ErrorCode::WorkflowAlreadyCompleted);
+  Task other = task().as_workflow("w");
+  other.reuse = Reuse::always;
+  enqueue(other);
+  EXPECT_EQ(refused(to_first("s2")), ErrorCode::WorkflowAlreadyCompleted) << "another chain has the id now";
+  EXPECT_TRUE(mail(other.id).empty());
+}
+
+// F1
+TEST_P(Chains, SignalsAreKnownAsLongAsTheLastRunOfTheChain) {
+  const Execution first = owned("w");
+  run(signal("w", "s1"));
+  run(reading(first));
+  run(going_on(first, EventKind::run_continued, task().as_workflow("w")));
+  advance(24h * 31);
+  run(core::RetentionSweep{});
+  EXPECT_FALSE(exists(first.id));
+  EXPECT_FALSE(run(signal("w", "s1")).created) << "the chain goes on";
+  run(advance_of(claim_run(lane_), {event(EventKind::run_completed, 0, "1")}));
+  EXPECT_FALSE(run(signal("w", "s1")).created);
+  advance(24h * 31);
+  run(core::RetentionSweep{});
+  EXPECT_EQ(snapshot().find("\nsignal|"), std::string::npos) << snapshot();
+
+  Task dropped = task().as_workflow("d");
+  dropped.drop_at_end = true;
+  enqueue(dropped);
+  run(signal("d", "s1"));
+  const Execution held = claim_run(lane_);
+  run(reading(held));
+  Task next = task().as_workflow("d");
+  next.drop_at_end = true;
+  run(going_on(held, EventKind::run_continued, next));
+  EXPECT_FALSE(exists(held.id));
+  EXPECT_FALSE(run(signal("d", "s1")).created);
+  run(advance_of(claim_run(lane_), {event(EventKind::run_completed, 0, "1")}));
+  EXPECT_EQ(snapshot().find("\nsignal|"), std::string::npos) << snapshot();
+}
+
+// F13: the answer was lost, and nobody else did it.
+TEST_P(Chains, WhoeverMadeItIsToldSoAgain) {
+  const ExecutionId failed = ended(task().as_workflow("f"), Status::failed);
+  const Execution held = owned("w");
+  const core::RunSignal named = signal("w", "s1");
+  const core::ExecutionRedrive redrive{core::kDefaultTenant, failed, fresh<ExecutionId>()};
+  std::vector<Operation> operations{named, redrive};
+  Batch batch;
+  batch.id = fresh<BatchId>();
+  const auto told = [&](const std::vector<core::Answer>& answers) {
+    return expect_answer<core::SignalAnswer>(answers[0]).created &&
+           expect_answer<core::RedriveAnswer>(answers[1]).created;
+  };
+  EXPECT_TRUE(told(apply(batch, operations)));
+  run(reading(held));
+  const std::string before = snapshot();
+  advance(1s);
+  batch.recheck = true;
+  EXPECT_TRUE(told(apply(batch, operations)));
+  EXPECT_TRUE(told(apply(operations))) << "asked once more";
+  EXPECT_FALSE(run(signal("w", "s1")).created) << "another request";
+  EXPECT_FALSE(run(core::ExecutionRedrive{core::kDefaultTenant, failed, fresh<ExecutionId>()}).created);
+  EXPECT_EQ(snapshot(), before);
+}
+
 // W20
 TEST_P(Chains, ARedrivenRunIsANewOneAndTheOldHistoryStays) {
   const Execution held = owned("w");

@@ -250,6 +250,8 @@ TEST_P(Runs, AnUpdateIsMailOfItsOwnKindAndKnownByItsId) {
   EXPECT_TRUE(run(update).created) << "a signal of that name and id is something else";
   update.mail = fresh<MailId>();
   EXPECT_FALSE(run(update).created);
+  update.name = "reject";
+  EXPECT_FALSE(run(update).created) << "its id is enough";
   ASSERT_EQ(mail(held.id).size(), 2u);
   const core::Event received = mail(held.id)[1];
   EXPECT_EQ(received.kind, EventKind::update_received);
@@ -278,7 +280,10 @@ TEST_P(Runs, ASignalWithStartMeetsTheRunOrMakesIt) {
   EXPECT_EQ(mail(first.run).size(), 1u);
   EXPECT_EQ(kinds(first.run), std::vector{EventKind::run_started});
   const std::string before = snapshot();
-  EXPECT_FALSE(run(op).created) << "its answer was lost";
+  EXPECT_TRUE(run(op).created) << "its answer was lost, and it was the one that made it";
+  core::RunSignal other = op;
+  other.mail = fresh<MailId>();
+  EXPECT_FALSE(run(other).created);
   EXPECT_EQ(snapshot(), before);
   core::RunSignal second = signal("w", "s2");
   second.start = task().as_workflow("w");

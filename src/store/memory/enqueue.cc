@@ -174,7 +174,7 @@ core::Answer Model::create(const TaskEnqueue& q, const Execution* previous) {
   if (q.group) t_.groups.at(*q.group).joined += 1;
   if (row.timeout_at) put_timer({*row.timeout_at, core::TimerKind::timeout, row.id, 0});
   t_.payloads[q.id] = {q.id, q.encoding, q.args, q.policy};
-  if (q.kind == Kind::workflow) start_run(row, q.memo, q.attributes);
+  if (q.kind == Kind::workflow) start_run(row, q.memo, q.attributes, row.id);
   enters(t_.executions[q.id] = row);
   return EnqueueAnswer{q.id, Status::queued, true, {}, {}, false};
 }

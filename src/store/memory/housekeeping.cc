@@ -196,7 +196,7 @@ void Model::remove_retained(ExecutionId id) {
   }
   t_.attention.erase(id);
   t_.payloads.erase(id);
-  forget_run(id);
+  forget_run(e);
   t_.executions.erase(id);
 }
 

@@ -66,7 +66,7 @@ Result<std::string> MemoryStore::snapshot() {
   add(tables_.history);
   add(tables_.mail);
   for (const auto& row : tables_.watches) lines.push_back(to_line(row));
-  for (const auto& row : tables_.signals) lines.push_back(to_line(row));
+  add(tables_.signals);
   add(tables_.attention);
   for (const auto& [id, entry] : tables_.ledger) {
     for (const auto& [rule, count] : entry.counts) lines.push_back(to_line(id, rule, count));

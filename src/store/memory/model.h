@@ -126,7 +126,7 @@ class Model {
   Answer answer_stranger(const Execution& e, Standing standing);
 
   // ---- runs (rules.md, "Runs") ----
-  void start_run(const Execution& e, const std::string& memo, const std::string& attributes);
+  void start_run(const Execution& e, const std::string& memo, const std::string& attributes, ExecutionId chain);
   void record(ExecutionId run, const std::vector<core::Event>& events);
   void close_from_outside(const Execution& e, core::EventKind kind);
   void send_mail(ExecutionId run, core::Event input, MailId id);
@@ -135,7 +135,8 @@ class Model {
   void park(Execution& run, const std::string& error, Instant until);
   void unpark(Execution& run, Instant at);
   bool has_mail(ExecutionId run) const;
-  void forget_run(ExecutionId run);
+  void forget_run(const Execution& e);
+  const Execution* newest_of_chain(const Execution& e) const;
   Answer refuse_advance(const core::RunAdvance& q, const Execution* e);
   void carry_out(ExecutionId run, const core::RunAdvance::Entry& entry);
   void start_for(ExecutionId run, const core::RunAdvance::Entry& entry);

@@ -159,7 +159,7 @@ void Model::drop(const Execution& e) {
   }
   t_.attention.erase(e.id);
   t_.payloads.erase(e.id);
-  forget_run(e.id);
+  forget_run(e);
   t_.executions.erase(e.id);
 }
 

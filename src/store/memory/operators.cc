@@ -78,8 +78,9 @@ core::Answer Model::run(const core::ExecutionRedrive& q) {
     return wrong_state("only failed, timed out, cancelled and dead-lettered executions can be redriven");
   Attention* attention = find_row(t_.attention, e->id);
   if (attention && attention->successor) {
-    note(*e, core::LedgerRule::repeated_redrive);
-    return core::RedriveAnswer{*attention->successor, false};
+    const bool by_itself = attention->successor == q.successor;
+    if (!by_itself) note(*e, core::LedgerRule::repeated_redrive);
+    return core::RedriveAnswer{*attention->successor, by_itself};
   }
   if (e->identity) {
     const Identity* row = find_row(t_.identities, id_row_key(*e));
@@ -108,7 +109,7 @@ core::Answer Model::run(const core::ExecutionRedrive& q) {
   payload.execution = row.id;
   t_.payloads[row.id] = std::move(payload);
   if (const core::Run* old = find_row(t_.runs, e->id))
-    start_run(row, std::string(old->memo), std::string(old->attributes));
+    start_run(row, std::string(old->memo), std::string(old->attributes), row.id);
   enters(t_.executions[row.id] = row);
   return core::RedriveAnswer{q.successor, true};
 }

@@ -61,8 +61,8 @@ bool closing(const RunAdvance& q) { return !q.entries.empty() && core::is_closin
 
 }  // namespace
 
-void Model::start_run(const Execution& e, const std::string& memo, const std::string& attributes) {
-  t_.runs[e.id] = {e.id, 0, 0, {}, memo, attributes};
+void Model::start_run(const Execution& e, const std::string& memo, const std::string& attributes, ExecutionId chain) {
+  t_.runs[e.id] = {e.id, 0, 0, {}, memo, attributes, chain};
   Event started;
   started.kind = EventKind::run_started;
   started.at = now_;
@@ -155,12 +155,16 @@ void Model::unpark(Execution& run, Instant at) {
   enters(run);
 }
 
-void Model::forget_run(ExecutionId run) {
+void Model::forget_run(const Execution& e) {
+  const ExecutionId run = e.id;
+  if (const core::Run* header = find_row(t_.runs, run); header && !e.next) {
+    const ExecutionId chain = header->chain;
+    std::erase_if(t_.signals, [&](const auto& row) { return row.first.chain == chain; });
+  }
   t_.runs.erase(run);
   std::erase_if(t_.history, [&](const auto& row) { return row.first.first == run; });
   std::erase_if(t_.mail, [&](const auto& row) { return row.first.run == run; });
   std::erase_if(t_.watches, [&](const auto& row) { return row.run == run; });
-  std::erase_if(t_.signals, [&](const auto& row) { return row.run == run; });
 }
 
 // ---- advance --------------------------------------------------------------------------------------------------------
@@ -213,6 +217,7 @@ core::Answer Model::run(const RunAdvance& q) {
     if (entry.mail) {
       event = *core::decode_event(t_.mail.at(*entry.mail).event);
       event.issued = entry.event.issued;
+      event.joined = entry.event.joined;
       event.at = entry.event.at;
       t_.mail.erase(*entry.mail);
     }
@@ -230,13 +235,11 @@ core::Answer Model::run(const RunAdvance& q) {
   }
   if (closing(q)) {
     const auto& last = q.entries.back();
-    const Status status = close_run(*e, last).status;
-    if (last.event.kind == EventKind::run_continued)
-      for (std::size_t i = 0; i < q.carried.size(); ++i) {
-        const auto& signal = q.carried[i];
-        send_mail(last.start->id, signal, mail_number(INT32_MIN + static_cast<std::int32_t>(i) + 1));
-        if (!signal.id.empty()) t_.signals.insert({last.start->id, signal.name, signal.id});
-      }
+    const Execution closed = close_run(*e, last);
+    if (closed.next)
+      for (std::size_t i = 0; i < q.carried.size(); ++i)
+        send_mail(*closed.next, q.carried[i], mail_number(INT32_MIN + static_cast<std::int32_t>(i) + 1));
+    const Status status = closed.status;
     return core::AdvanceAnswer{status, count, false, false};
   }
   if (parking(q)) {
@@ -289,6 +292,16 @@ void Model::carry_out(ExecutionId run, const RunAdvance::Entry& entry) {
   }
   if (event.kind == EventKind::state_set) {
     t_.runs.at(run).state = event.data;
+    return;
+  }
+  if (event.kind == EventKind::update_completed || event.kind == EventKind::update_rejected) {
+    core::Signal* update = find_row(t_.signals, core::SignalKey{t_.runs.at(run).chain, "\x1f", event.id});
+    if (!update || update->answer) return;
+    Event answer;
+    answer.kind = event.kind;
+    answer.id = event.id;
+    answer.data = event.data;
+    update->answer = core::encode_event(answer);
     return;
   }
   if (event.kind != EventKind::signal_sent) return;
@@ -348,6 +361,7 @@ Execution Model::go_on(Execution& e, const core::TaskEnqueue& next, core::CloseR
   request.group.reset();
   request.parent.reset();
   create(request, &ended);
+  t_.runs.at(next.id).chain = header.chain;
   Execution& row = t_.executions.at(next.id);
   row.flags |= before.flags & kTies;
   row.idempotency_key = before.idempotency_key;
@@ -397,6 +411,15 @@ core::Answer Model::run(const core::RunResume& q) {
 
 // ---- signals --------------------------------------------------------------------------------------------------------
 
+// Where the chain of `e` goes on now; `e` when it does not, or when the id is another chain's.
+const Execution* Model::newest_of_chain(const Execution& e) const {
+  if (!e.next || !e.identity) return &e;
+  const core::Identity* id = find_row(t_.identities, id_row_key(e));
+  const core::Run* last = id ? find_row(t_.runs, id->target) : nullptr;
+  if (!last || last->chain != t_.runs.at(e.id).chain) return &e;
+  return &t_.executions.at(id->target);
+}
+
 core::Answer Model::run(const RunSignal& q) {
   if (q.update && q.dedupe.empty()) return make_error(ErrorCode::InvalidArgument, "an update needs an id");
   const Execution* e = nullptr;
@@ -419,11 +442,16 @@ core::Answer Model::run(const RunSignal& q) {
   }
   if (!e || e->tenant != q.tenant || e->kind != Kind::workflow)
     return make_error(ErrorCode::ExecutionNotFound, "no such workflow");
-  const core::SignalKey key{e->id, (q.update ? "\x1f" : "") + q.name, q.dedupe};
+  e = newest_of_chain(*e);
+  const core::SignalKey key{t_.runs.at(e->id).chain, q.update ? "\x1f" : q.name, q.dedupe};
   const bool own_id = !q.update && q.dedupe == q.mail.to_string();
-  if (!q.dedupe.empty() && t_.signals.contains(key)) return core::SignalAnswer{e->id, own_id, started};
+  if (const core::Signal* taken = q.dedupe.empty() ? nullptr : find_row(t_.signals, key)) {
+    core::SignalAnswer answer{e->id, own_id || taken->mail == q.mail, started, {}};
+    if (taken->answer) answer.answer = *core::decode_event(*taken->answer);
+    return answer;
+  }
   if (is_terminal(e->status)) return takes_none(e->id, e->status);
-  if (!q.dedupe.empty()) t_.signals.insert(key);
+  if (!q.dedupe.empty()) t_.signals[key] = {key, q.mail, {}};
   Event event;
   event.kind = q.update ? EventKind::update_received : EventKind::signal_received;
   event.name = q.name;

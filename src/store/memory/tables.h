@@ -70,7 +70,7 @@ struct Tables {
   std::map<std::pair<ExecutionId, std::int32_t>, core::HistoryRow> history;
   std::map<core::MailKey, core::Mail> mail;
   std::set<core::Watch> watches;
-  std::set<core::SignalKey> signals;
+  std::map<core::SignalKey, core::Signal> signals;
 };
 
 // The row, or null.

@@ -269,7 +269,7 @@ core::InboxRow read_inbox(const Rows& rows, int row) {
 
 core::Run read_run(const Rows& rows, int row) {
   core::Run r;
-  read_fields(rows, row, r.execution, r.events, r.bytes, r.state, r.memo, r.attributes);
+  read_fields(rows, row, r.execution, r.events, r.bytes, r.state, r.memo, r.attributes, r.chain);
   return r;
 }
 
@@ -291,9 +291,9 @@ core::Watch read_watch(const Rows& rows, int row) {
   return r;
 }
 
-core::SignalKey read_signal(const Rows& rows, int row) {
-  core::SignalKey r;
-  read_fields(rows, row, r.run, r.name, r.dedupe);
+core::Signal read_signal(const Rows& rows, int row) {
+  core::Signal r;
+  read_fields(rows, row, r.key.chain, r.key.name, r.key.dedupe, r.mail, r.answer);
   return r;
 }
 

@@ -44,7 +44,7 @@ core::Run read_run(const Rows& rows, int row);             // in the order of th
 core::HistoryRow read_history(const Rows& rows, int row);  // in the order of the fields
 core::Mail read_mail(const Rows& rows, int row);           // run, at, id, event
 core::Watch read_watch(const Rows& rows, int row);         // in the order of the fields
-core::SignalKey read_signal(const Rows& rows, int row);    // in the order of the fields
+core::Signal read_signal(const Rows& rows, int row);       // in the order of the fields
 
 // An execution and its payload as bytes: a group's completion task in its column, a task on its way to its worker.
 std::string encode_task(const core::Execution& execution, const core::Payload& payload);

@@ -6,7 +6,7 @@ namespace semel::store::postgres {
 namespace {
 
 // A migration that older binaries cannot live with raises this to its own number.
-constexpr int kMinBinary = 2;
+constexpr int kMinBinary = 4;
 
 constexpr std::string_view kServer =
     "select pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'), "

@@ -86,6 +86,57 @@ TEST(PostgresServer, ANewerSchemaIsRefusedIffItSaysSo) {
   database.query("update semel.meta set schema_version = " + std::to_string(known_schema()) + ", min_binary = 1");
 }
 
+// F1: a, b and c are one chain, d follows c by redrive, e is what is left of a chain whose first run is gone.
+TEST(PostgresMigration, RunsOfBeforeLearnTheirChain) {
+  TempPostgres database;
+  {
+    auto store = open_postgres(database.options()).value();
+    Asker ask(*store);
+    for (const char* id : {"a", "b", "c", "d", "e"}) {
+      core::TaskEnqueue run = ask.task(ask.lane(), id);
+      run.kind = Kind::workflow;
+      ask.ask(run);
+    }
+  }
+  const auto link = [&](const std::string& from, const std::string& to, const std::string& close_reason) {
+    database.query("update semel.execution set close_reason = " + close_reason +
+                   ", next = (select id from semel.execution where identity = '" + to + "') where identity = '" + from +
+                   "'");
+    database.query("update semel.execution set previous = (select id from semel.execution where identity = '" + from +
+                   "') where identity = '" + to + "'");
+  };
+  link("a", "b", "1");
+  link("b", "c", "3");
+  link("c", "d", "0");
+  database.query("update semel.execution set next = null where identity = 'c'");
+  database.query("update semel.execution set previous = gen_random_uuid() where identity = 'e'");
+  database.query("alter table semel.run drop column chain");
+  database.query("drop table semel.signal");
+  database.query(
+      "create table semel.signal (run uuid not null, name text collate \"C\" not null, dedupe text collate \"C\" not "
+      "null, primary key (run, name, dedupe))");
+  database.query(
+      "insert into semel.signal select id, 'pay', 'click' from semel.execution where identity in ('a', 'b', 'd')");
+  database.query(
+      "insert into semel.signal select id, chr(31) || 'vote', 'u' from semel.execution where identity = 'c'");
+  database.query("update semel.meta set schema_version = 3, min_binary = 2");
+  PgOptions migrating = database.options();
+  migrating.migrate = true;
+  ASSERT_TRUE(open_postgres(migrating).ok());
+  EXPECT_EQ(
+      database
+          .query("select string_agg(e.identity || ':' || f.identity, ' ' order by e.identity) from "
+                 "semel.execution e join semel.run r on r.execution = e.id join semel.execution f on f.id = r.chain")
+          .text(0, 0),
+      "a:a b:a c:a d:d e:e");
+  EXPECT_EQ(database
+                .query("select string_agg(e.identity || ':' || replace(s.name, chr(31), '^') || ':' || s.dedupe, ' ' "
+                       "order by e.identity, s.name) from semel.signal s join semel.execution e on e.id = s.chain")
+                .text(0, 0),
+            "a:^:u a:pay:click d:pay:click");
+  EXPECT_EQ(database.query("select min_binary from semel.meta").i32(0, 0), 4);
+}
+
 // X23
 TEST(PostgresServer, ADatabaseThatIsNotUtf8IsRefused) {
   TempPostgres database;

@@ -22,8 +22,9 @@ namespace semel::store::postgres {
   X(lease_insert_live) X(lease_known) X(lease_lock) X(lease_put) X(ledger_count) X(ledger_forget)             \
   X(ledger_note_forget) X(ledger_note_insert) X(ledger_note_trim) X(ledger_noted) X(listeners)                \
   X(mail_delete) X(mail_insert) X(mail_read) X(notify) X(payload_read) X(ready_delete) X(ready_insert)        \
-  X(rollback) X(run_delete) X(run_lock) X(run_put) X(schema_demand) X(session_delete) X(session_lock) X(session_over)          \
-  X(session_put) X(session_share) X(signal_insert) X(signal_read) X(take) X(target_look) X(tenant_by_name)    \
+  X(rollback) X(run_delete) X(run_lock) X(run_put) X(schema_demand) X(session_delete) X(session_lock)         \
+  X(session_over) X(session_put) X(session_share) X(signal_answer) X(signal_delete) X(signal_insert)          \
+  X(signal_read) X(take) X(target_look) X(tenant_by_name)                                                     \
   X(tenant_ensure) X(timer_delete) X(timer_due) X(timer_insert) X(watch_delete) X(watch_insert)               \
   X(watch_lock)
 

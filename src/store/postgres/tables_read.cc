@@ -89,12 +89,14 @@ void plan_runs(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
     });
   if (needs.signals.empty()) return;
   Params p;
-  p.uuids(needs.signals, [](const auto& k) { return k.run; });
+  p.uuids(needs.signals, [](const auto& k) { return k.chain; });
   p.texts(needs.signals, [](const auto& k) -> const std::string& { return k.name; });
   p.texts(needs.signals, [](const auto& k) -> const std::string& { return k.dedupe; });
   plan.add(queue(statements::signal_read, p), [&](const Rows& rows) {
-    for (const core::SignalKey& key : all<core::SignalKey>(rows, read_signal))
-      cache.signals.load(key, core::Signal{key});
+    for (core::Signal& signal : all<core::Signal>(rows, read_signal)) {
+      const core::SignalKey key = signal.key;
+      cache.signals.load(key, std::move(signal));
+    }
     for (const core::SignalKey& key : needs.signals) cache.signals.load(key, std::nullopt);
   });
 }

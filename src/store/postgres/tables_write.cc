@@ -232,7 +232,8 @@ void PostgresTables::write_runs(const core::RowCache& cache) {
   if (const auto puts = rows_of(changed(cache.runs, {Change::inserted, Change::updated})); !puts.empty()) {
     Params p;
     p.uuids(puts, FIELD(execution)).i32s(puts, FIELD(events)).i64s(puts, FIELD(bytes)).byteas(puts, FIELD(state));
-    queue(statements::run_put, p.texts(puts, FIELD(memo)).texts(puts, FIELD(attributes)));
+    p.texts(puts, FIELD(memo)).texts(puts, FIELD(attributes));
+    queue(statements::run_put, p.uuids(puts, FIELD(chain)));
   }
   std::vector<const core::HistoryRow*> history;
   for (const auto& row : cache.history)
@@ -263,11 +264,16 @@ void PostgresTables::write_runs(const core::RowCache& cache) {
   };
   watches(Presence::removed, statements::watch_delete);
   watches(Presence::added, statements::watch_insert);
-  auto signals = rows_of(changed(cache.signals, {Change::inserted}));
-  std::erase_if(signals, [&](const core::Signal* row) { return gone(row->key.run); });
-  if (!signals.empty())
-    queue(statements::signal_insert,
-          Params().uuids(signals, FIELD(key.run)).texts(signals, FIELD(key.name)).texts(signals, FIELD(key.dedupe)));
+  const auto keys_of = [](const std::vector<const core::Signal*>& rows) {
+    Params p;
+    return p.uuids(rows, FIELD(key.chain)).texts(rows, FIELD(key.name)).texts(rows, FIELD(key.dedupe));
+  };
+  if (const auto taken = rows_of(changed(cache.signals, {Change::inserted})); !taken.empty())
+    queue(statements::signal_insert, keys_of(taken).uuids(taken, FIELD(mail)).byteas(taken, FIELD(answer)));
+  if (const auto answered = rows_of(changed(cache.signals, {Change::updated})); !answered.empty())
+    queue(statements::signal_answer, keys_of(answered).byteas(answered, FIELD(answer)));
+  if (!cache.chains_over.empty())
+    queue(statements::signal_delete, Params().uuids(cache.chains_over, [](const auto& id) { return id; }));
   if (const auto over = changed(cache.runs, {Change::erased}); !over.empty())
     queue(statements::run_delete, Params().uuids(over, [](const auto& one) { return *one.key; }));
 }

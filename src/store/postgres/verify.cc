@@ -52,13 +52,14 @@ const Print kPrints[] = {
      [](const Rows& r, int i) { return to_line(read_group(r, i)); }},
     {"select execution, tenant, lane, status, at, discarded_at, successor from semel.attention",
      [](const Rows& r, int i) { return to_line(read_attention(r, i)); }},
-    {"select execution, events, bytes, state, memo, attributes from semel.run",
+    {"select execution, events, bytes, state, memo, attributes, chain from semel.run",
      [](const Rows& r, int i) { return to_line(read_run(r, i)); }},
     {"select run, first, count, at, events from semel.history",
      [](const Rows& r, int i) { return to_line(read_history(r, i)); }},
     {"select run, at, id, event from semel.mail", [](const Rows& r, int i) { return to_line(read_mail(r, i)); }},
     {"select target, run, command from semel.watch", [](const Rows& r, int i) { return to_line(read_watch(r, i)); }},
-    {"select run, name, dedupe from semel.signal", [](const Rows& r, int i) { return to_line(read_signal(r, i)); }},
+    {"select chain, name, dedupe, mail, answer from semel.signal",
+     [](const Rows& r, int i) { return to_line(read_signal(r, i)); }},
     {"select tenant, space, key, rule, count from semel.ledger",
      [](const Rows& r, int i) {
        const core::IdentityKey id{core::TenantId{r.i32(i, 0)}, static_cast<core::Space>(r.i16(i, 1)), r.text(i, 2)};

@@ -170,6 +170,49 @@ TEST(SqliteSchema, ACrashInAMigrationIsResumed) {
   ASSERT_TRUE(migrate(db, options.path, steps).ok()) << "a second run changes nothing";
 }
 
+// F1: a, b and c are one chain, d follows c by redrive, e is what is left of a chain whose first run is gone.
+TEST(SqliteMigration, RunsOfBeforeLearnTheirChain) {
+  const SqliteOptions options = testing::temp_sqlite_options();
+  {
+    Harness h(options);
+    for (const char* id : {"a", "b", "c", "d", "e"}) {
+      core::TaskEnqueue run = h.task(id);
+      run.kind = Kind::workflow;
+      h.apply<core::EnqueueAnswer>(run);
+    }
+  }
+  Connection db(options.path, Access::read_write, "");
+  const auto link = [&](const std::string& from, const std::string& to, int close_reason) {
+    db.execute(("UPDATE execution SET close_reason = " + std::to_string(close_reason) +
+                ", next = (SELECT id FROM execution WHERE identity = '" + to + "') WHERE identity = '" + from + "'")
+                   .c_str());
+    db.execute(("UPDATE execution SET previous = (SELECT id FROM execution WHERE identity = '" + from +
+                "') WHERE identity = '" + to + "'")
+                   .c_str());
+  };
+  link("a", "b", 1);
+  link("b", "c", 3);
+  db.execute("UPDATE execution SET previous = (SELECT id FROM execution WHERE identity = 'c') WHERE identity = 'd'");
+  db.execute("UPDATE execution SET previous = zeroblob(16) WHERE identity = 'e'");
+  db.execute(
+      "ALTER TABLE run DROP COLUMN chain; DROP TABLE signal;"
+      "CREATE TABLE signal (run BLOB NOT NULL, name TEXT NOT NULL, dedupe TEXT NOT NULL, PRIMARY KEY (run, name, "
+      "dedupe)) "
+      "STRICT, WITHOUT ROWID;"
+      "INSERT INTO signal SELECT id, 'pay', 'click' FROM execution WHERE identity IN ('a', 'b', 'd');"
+      "INSERT INTO signal SELECT id, char(31) || 'vote', 'u' FROM execution WHERE identity = 'c';"
+      "UPDATE meta SET value = 2 WHERE name IN ('schema_version', 'min_binary')");
+  ASSERT_TRUE(migrate(db, options.path, schema_steps()).ok());
+  EXPECT_EQ(db.text("SELECT group_concat(e.identity || ':' || f.identity, ' ') FROM (SELECT * FROM execution ORDER BY "
+                    "identity) e JOIN run r ON r.execution = e.id JOIN execution f ON f.id = r.chain"),
+            "a:a b:a c:a d:d e:e");
+  EXPECT_EQ(
+      db.text("SELECT group_concat(line, ' ') FROM (SELECT e.identity || ':' || replace(s.name, char(31), '^') || "
+              "':' || s.dedupe AS line FROM signal s JOIN execution e ON e.id = s.chain ORDER BY 1)"),
+      "a:^:u a:pay:click d:pay:click");
+  EXPECT_EQ(read_schema(db, options.path).value().min_binary, 3) << "a binary of before would count for each run";
+}
+
 TEST(SqliteSchema, AnOlderFileIsNotForReadersUntilItIsMigrated) {
   SqliteOptions options = testing::temp_sqlite_options();
   {

@@ -163,12 +163,12 @@ core::Session read_session(const Statement& from) {
 }
 
 void bind_run(Statement& to, const core::Run& row) {
-  to.bind(row.execution, row.events, row.bytes, Blob(row.state), row.memo, row.attributes);
+  to.bind(row.execution, row.events, row.bytes, Blob(row.state), row.memo, row.attributes, row.chain);
 }
 
 core::Run read_run(const Statement& from) {
   core::Run r;
-  Columns(from, 0)(r.execution, r.events, r.bytes, r.state, r.memo, r.attributes);
+  Columns(from, 0)(r.execution, r.events, r.bytes, r.state, r.memo, r.attributes, r.chain);
   return r;
 }
 
@@ -196,9 +196,9 @@ core::RowCache::Noted read_noted(const Statement& from) {
   return n;
 }
 
-core::SignalKey read_signal(const Statement& from) {
-  core::SignalKey s;
-  Columns(from, 0)(s.run, s.name, s.dedupe);
+core::Signal read_signal(const Statement& from) {
+  core::Signal s;
+  Columns(from, 0)(s.key.chain, s.key.name, s.key.dedupe, s.mail, s.answer);
   return s;
 }
 

@@ -48,7 +48,7 @@ core::Run read_run(const Statement& from);
 core::HistoryRow read_history(const Statement& from);
 core::Mail read_mail(const Statement& from);
 core::Watch read_watch(const Statement& from);
-core::SignalKey read_signal(const Statement& from);
+core::Signal read_signal(const Statement& from);
 core::RowCache::Noted read_noted(const Statement& from);
 
 }  // namespace semel::store::sqlite

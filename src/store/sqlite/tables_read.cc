@@ -67,9 +67,8 @@ void SqliteTables::read_runs(const core::Needs& needs, core::RowCache& cache) {
     cache.watches_known.insert(id);
   }
   for (const auto& key : needs.signals) {
-    Statement& find = db_.prepared("signal_get").bind(key.run, key.name, key.dedupe);
-    const auto found = one_row(find, read_signal);
-    cache.signals.load(key, found ? std::optional(core::Signal{*found}) : std::nullopt);
+    Statement& find = db_.prepared("signal_get").bind(key.chain, key.name, key.dedupe);
+    cache.signals.load(key, one_row(find, read_signal));
   }
 }
 

@@ -123,7 +123,7 @@ void SqliteTables::write_executions(const core::RowCache& cache) {
 void SqliteTables::write_runs(const core::RowCache& cache) {
   for (const auto& [id, slot] : changed(cache.runs)) {
     if (slot->change == Change::erased) {
-      for (const char* rows : {"run_delete", "history_delete", "mail_delete", "watch_delete", "signal_delete"})
+      for (const char* rows : {"run_delete", "history_delete", "mail_delete", "watch_delete"})
         db_.prepared(rows).bind(*id).run();
     } else {
       Statement& put = db_.prepared("run_put");
@@ -143,8 +143,13 @@ void SqliteTables::write_runs(const core::RowCache& cache) {
     if (!add && presence != Presence::removed) continue;
     db_.prepared(add ? "watch_add" : "watch_remove").bind(row.target, row.run, row.command).run();
   }
-  for (const auto& [key, slot] : changed(cache.signals))
-    if (!gone(key->run)) db_.prepared("signal_add").bind(key->run, key->name, key->dedupe).run();
+  for (const auto& [key, slot] : changed(cache.signals)) {
+    const std::optional<std::string>& answer = slot->row->answer;
+    if (slot->change == Change::updated)
+      db_.prepared("signal_answer").bind(key->chain, key->name, key->dedupe, Blob(answer)).run();
+    else db_.prepared("signal_add").bind(key->chain, key->name, key->dedupe, slot->row->mail, Blob(answer)).run();
+  }
+  for (const ExecutionId& chain : cache.chains_over) db_.prepared("signal_delete").bind(chain).run();
 }
 
 void SqliteTables::write_waiting(const core::RowCache& cache) {

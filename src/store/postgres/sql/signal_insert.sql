@@ -1,2 +1,2 @@
-insert into semel.signal (run, name, dedupe)
-select * from unnest($1::uuid[], $2::text[], $3::text[])
+insert into semel.signal (chain, name, dedupe, mail, answer)
+select * from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::bytea[])

@@ -1,7 +1,7 @@
 -- Workflows: header, history, mailbox, watches, signals.
 
 -- :name run_put
-REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?)
+REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?)
 -- :name run_get
 SELECT * FROM run WHERE execution = ?1
 -- :name run_delete
@@ -33,8 +33,10 @@ DELETE FROM watch WHERE target = ?1 AND run = ?2 AND command = ?3
 DELETE FROM watch WHERE run = ?1
 
 -- :name signal_add
-INSERT INTO signal VALUES (?, ?, ?)
+INSERT INTO signal VALUES (?, ?, ?, ?, ?)
 -- :name signal_get
-SELECT * FROM signal WHERE run = ?1 AND name = ?2 AND dedupe = ?3
+SELECT * FROM signal WHERE chain = ?1 AND name = ?2 AND dedupe = ?3
+-- :name signal_answer
+UPDATE signal SET answer = ?4 WHERE chain = ?1 AND name = ?2 AND dedupe = ?3
 -- :name signal_delete
-DELETE FROM signal WHERE run = ?1
+DELETE FROM signal WHERE chain = ?1

@@ -1,0 +1,1 @@
+delete from semel.signal where chain = any ($1::uuid[])
