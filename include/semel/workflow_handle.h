@@ -25,8 +25,8 @@ class WorkflowHandle : public Handle<R> {
   const std::string& workflow_id() const { return this->task_id(); }
   ExecutionId run_id() const { return this->execution_id(); }
 
-  // Durable when it returns. True: it is news; false: a signal of this name and dedupe id was taken before.
-  // WorkflowAlreadyCompleted when the workflow is over.
+  // Durable when it returns. True: it is news; false: the workflow took a signal of this name and dedupe id before, in
+  // this run or in one that it continues or retries. WorkflowAlreadyCompleted when the workflow is over.
   template <class T = None>
   Result<bool> signal(std::string name, const T& value = {}, std::string dedupe_id = {}) const {
     return this->signal_raw(std::move(name), encode_payload(value), std::move(dedupe_id));

@@ -56,6 +56,7 @@ void write_event(JsonWriter& json, const HistoryEvent& recorded) {
   json.field("kind", to_string(event.kind));
   if (event.command != 0) json.field("command", event.command);
   if (event.issued != 0) json.field("issued", event.issued);
+  if (event.joined) json.field("joined", true);
   if (event.at != Instant{}) write_instant(json, code_at_field(event.kind), event.at);
   write_text(json, "name", event.name);
   write_text(json, "id", event.id);
@@ -79,6 +80,7 @@ Result<HistoryEvent> read_event(const JsonValue& value, std::int32_t seq) {
   else from.refuse("kind " + base::quote_json(word) + " is not known");
   event.command = from.number("command");
   event.issued = from.number("issued");
+  event.joined = from.flag("joined");
   event.at = from.instant(std::string(code_at_field(event.kind)));
   event.name = from.text("name");
   event.id = from.text("id");

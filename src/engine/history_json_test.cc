@@ -75,6 +75,7 @@ TEST(HistoryJson, EveryKindWithEveryFieldComesBackEqual) {
     core::Event full = event(static_cast<EventKind>(number), number + 1, "[1.0,\"\\u0000\"]");
     if (to_string(full.kind) == "unknown") continue;
     full.issued = number;
+    full.joined = number % 2 == 0;
     full.at = from_micros(kStart + number);
     full.name = "näme \"x\"";
     full.id = "i\\d";

@@ -35,6 +35,14 @@ std::int32_t ObjectReader::number(const std::string& name) {
   return 0;
 }
 
+bool ObjectReader::flag(const std::string& name) {
+  const auto member = take(name);
+  if (!member) return false;
+  if (const auto given = member->as_bool()) return *given;
+  refuse(name + " must be true or false");
+  return false;
+}
+
 Instant ObjectReader::instant(const std::string& name) {
   const auto member = take(name);
   if (!member) return Instant{};

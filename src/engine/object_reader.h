@@ -18,8 +18,9 @@ class ObjectReader {
   // `where` begins every error.
   ObjectReader(base::JsonValue value, std::string where);
 
-  // Absent members are 0, the epoch, "" or nothing.
+  // Absent members are 0, false, the epoch, "" or nothing.
   std::int32_t number(const std::string& name);
+  bool flag(const std::string& name);
   Instant instant(const std::string& name);      // RFC 3339, or microseconds since 1970
   std::string text(const std::string& name);     // or NAME_base64
   std::string payload(const std::string& name);  // the bytes of any value, or NAME_base64

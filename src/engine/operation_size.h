@@ -21,6 +21,7 @@ inline std::size_t size_of(const core::RunAdvance& op) {
   std::size_t bytes = 0;
   for (const auto& entry : op.entries)
     bytes += 128 + entry.event.data.size() + (entry.start ? size_of(*entry.start) : 0);
+  for (const auto& event : op.carried) bytes += 128 + event.data.size();
   return bytes;
 }
 inline std::size_t size_of(const core::RunSignal& op) { return op.data.size() + (op.start ? size_of(*op.start) : 0); }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/run_keeper.h"
@@ -37,10 +38,13 @@ struct RunKeeper::Owned {
   std::vector<PendingEntry> entries;               // learned or asked for, not recorded yet
   std::optional<PendingEntry> close;               // comes last, whatever is learned until it is recorded
   std::optional<std::vector<core::Mail>> fetched;  // its mail, read for many runs at once
+  std::int32_t rested_at = 0;  // the code is known to have done all that comes of so many recorded events
+  bool joins = false;          // nothing has begun yet that comes of the last of them: mail may be learned with it
   std::optional<core::Event> handed;  // a result of ctx.run that is being recorded: the code learns it in the next turn
-  std::vector<core::Event> carried;   // signals for the run that continues this one
+  std::vector<core::Event> carried;   // signals and updates for the run that follows this one
   std::vector<core::Event> refused;   // what came of starts that could not even be asked for
   std::vector<LocalCall> locals;      // to be called
+  std::unordered_set<std::int32_t> begun;  // bodies of ctx.run that this owner called, without a recorded result
   std::unordered_map<std::int32_t, core::Event> started;  // by command: what a cancel of it refers to
   int parks = 0;                                          // at the end of the history
   bool suspended = false;                                 // the store knows that it waits

@@ -32,17 +32,22 @@ struct LocalCall {
 class RunCode {
  public:
   virtual ~RunCode() = default;
-  // Everything that is recorded, once, before anything else. NondeterminismError: the code does not fit it.
-  // Unsupported: a later version wrote it.
+  // Everything that is recorded, once, before anything else. What the code does about the last inputs of it, or, when
+  // there are none, its begin, waits for `run`. NondeterminismError: the code does not fit it. Unsupported: a later
+  // version wrote it.
   virtual Result<void> replay(std::span<const core::Event> history) = 0;
-  // A live input as it has to be recorded: with `issued` and `at` as they are now.
+  // A live input as it has to be recorded: with `issued`, `joined` and `at` as they are now.
   virtual core::Event stamp(core::Event input, Instant now) const = 0;
-  // A stamped input goes to the code. Take the commands after every single one, and record all of it in that order.
+  // A stamped input lies ready for the code.
   virtual void hand_over(const core::Event& input) = 0;
+  // The code learns all that lies ready at once, and goes on. Take the commands after it, and record all of it in that
+  // order.
+  virtual void run() = 0;
+  virtual bool closed() const = 0;
   virtual std::vector<RunCommand> take_commands() = 0;
   virtual std::vector<LocalCall> take_locals() = 0;
-  // Signals that no code asked for, for the next run of a workflow that continues as new.
-  virtual std::vector<core::Event> unread_signals() const = 0;
+  // Signals that no code asked for and updates without an answer, for the next run of a workflow that continues as new.
+  virtual std::vector<core::Event> unread() const = 0;
   virtual Result<std::string> query(const std::string& name, const std::string& args) = 0;
   // Did the code ask for the idempotency key of that call? For tests that look for effects that may happen twice.
   virtual bool key_read(std::int32_t command) const = 0;

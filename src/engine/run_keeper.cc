@@ -67,7 +67,9 @@ void RunKeeper::own(std::vector<ClaimedRun> runs) {
     for (auto& claimed : runs) {
       auto run = std::make_shared<Owned>();
       run->claimed = std::move(claimed);
-      run->mail_waits = !run->is_new();  // mail that a new one may have got shows when it waits or ends
+      run->joins = run->is_new();
+      // Mail that a new one may have got shows when it waits or ends; what came before it may have left some.
+      run->mail_waits = !run->is_new() || run->row().previous;
       ++stats_.owned;
       auto& slot = runs_[run->row().id];
       if (slot) {

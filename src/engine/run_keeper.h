@@ -87,9 +87,13 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   // Before the user code: reads the store.
   bool prepare_turn(const OwnedRef& run, Turn& turn);
   Result<void> load(Owned& run, Turn& turn);
+  Result<std::int32_t> read_history(const Owned& run, std::vector<core::Event>& out);
   void try_turn_again(const OwnedRef& run, Turn turn, bool read_mail);
   // User code: the engine is not used.
   Result<void> take_turn(const OwnedRef& run, Turn& turn);
+  Result<void> replay(Owned& run, const Turn& turn);
+  static void run_code(Owned& run);
+  static bool learned_something(const Owned& run);
   static Result<void> read_mail(Owned& run, const Turn& turn);
   static void learn(Owned& run, std::optional<core::MailKey> mail, core::Event input, Instant now);
   static void collect(Owned& run);
@@ -106,9 +110,12 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   bool has_more(const Owned& run) const;  // mutex held
   bool settle_starts(const OwnedRef& run);
   void name_cancelled(Owned& run);
+  void put_back_local_result(Owned& run);
   Result<void> make_start(Owned& run, PendingEntry& pending, const LaneRef& lane);
   void retry_after_failure(Owned& run);
   static void hand_on(const Owned& run, EnqueueRequest& next);
+  void take_back(const OwnedRef& run);
+  bool tell_again(Owned& run);
   void tell_updated(const Owned& run);
   static bool refuse_start(Owned& run, PendingEntry& pending, const Error& error);
   void make_lane(const OwnedRef& run, const std::string& queue);

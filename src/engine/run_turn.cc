@@ -69,6 +69,7 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
   }
   if (auto fetched = std::exchange(run->fetched, std::nullopt); fetched && !read_mail) turn.mail = *std::move(fetched);
   const bool has_mail = read_mail || !turn.mail.empty();
+  if (run->close && has_mail && !run->failed_outright) take_back(run);
   turn.load = !run->code;
   if (turn.load) {
     const auto* maker = workflows_->find(run->row().name);
@@ -106,18 +107,26 @@ void RunKeeper::try_turn_again(const OwnedRef& run, Turn turn, bool read_mail) {
 }
 
 Result<void> RunKeeper::load(Owned& run, Turn& turn) {
-  run.known = 1;  // run_started
-  if (run.is_new()) return {};
-  run.known = 0;
-  while (true) {
-    auto page = env_.store.history_get(run.row().id, run.known, kHistoryPage);
+  if (run.is_new() && run.known <= 1) {
+    run.known = 1;  // run_started
+    return {};
+  }
+  auto known = read_history(run, turn.history);
+  if (!known) return known.error();
+  run.known = *known;
+  return {};
+}
+
+Result<std::int32_t> RunKeeper::read_history(const Owned& run, std::vector<core::Event>& out) {
+  for (std::int32_t known = 0;;) {
+    auto page = env_.store.history_get(run.row().id, known, kHistoryPage);
     if (!page) return page.error();
-    if (page->empty()) return {};
+    if (page->empty()) return known;
     for (const auto& row : *page) {
       auto events = core::decode_events(row.events);
       if (!events) return events.error();
-      std::ranges::move(*events, std::back_inserter(turn.history));
-      run.known = row.first + row.count - 1;
+      std::ranges::move(*events, std::back_inserter(out));
+      known = row.first + row.count - 1;
     }
   }
 }
@@ -126,34 +135,61 @@ Result<void> RunKeeper::load(Owned& run, Turn& turn) {
 
 Result<void> RunKeeper::take_turn(const OwnedRef& run, Turn& turn) {
   if (turn.load) {
-    for (const auto& event : turn.history) remember(*run, event);
-    const auto replayed = run->code->replay(turn.history);
-    if (!replayed) {
+    if (const auto replayed = replay(*run, turn); !replayed) {
       run->inside_since.store(0);
       for (auto& query : turn.queries) query.done(replayed.error());
       return replayed;
     }
-    collect(*run);
   }
-  if (turn.handed) {
-    run->code->hand_over(*turn.handed);
-    collect(*run);
-  }
-  for (auto& query : turn.queries) query.done(run->code->query(query.name, query.args));
+  send_locals(run);
+  const auto answer_queries = [&] {
+    for (auto& query : std::exchange(turn.queries, {})) query.done(run->code->query(query.name, query.args));
+  };
+  if (run->rested_at == run->known && !turn.handed) answer_queries();
+  // All that there is to learn lies ready before the code goes on.
+  if (turn.handed) run->code->hand_over(*turn.handed);
   for (auto& event : turn.refused) learn(*run, std::nullopt, std::move(event), turn.now);
   if (auto read = read_mail(*run, turn); !read) {
     run->inside_since.store(0);
     return read;
   }
-  if (run->close && run->close->entry.event.kind == EventKind::run_continued)
-    run->carried = run->code->unread_signals();
+  run_code(*run);
+  answer_queries();
+  if (run->close && run->close->entry.event.kind == EventKind::run_continued) run->carried = run->code->unread();
   run->inside_since.store(0);
   send_locals(run);
   take_local_result(*run, turn.now);
   return {};
 }
 
-// What a refused close already learned lies in the mailbox still.
+// What came of the last inputs of the history may have begun in the hands of an owner before: it begins again before
+// anything else is learned. Nothing begins that ends the run: then the mail is learned together with those inputs.
+Result<void> RunKeeper::replay(Owned& run, const Turn& turn) {
+  for (const auto& event : turn.history) remember(run, event);
+  if (auto replayed = run.code->replay(turn.history); !replayed || run.joins) return replayed;
+  run.code->run();
+  if (!run.code->closed() || turn.mail.empty()) {
+    run_code(run);
+    return {};
+  }
+  run.code = (*workflows_->find(run.row().name))(run.claimed.view);
+  return run.code->replay(turn.history);
+}
+
+void RunKeeper::run_code(Owned& run) {
+  if (run.failed_outright) return;
+  run.code->run();
+  collect(run);
+  if (!run.close && !learned_something(run)) run.rested_at = run.known;
+}
+
+// Has the code learned what is not recorded yet? What it asked for after that may be something else after a crash.
+bool RunKeeper::learned_something(const Owned& run) {
+  return std::ranges::any_of(run.entries,
+                             [](const PendingEntry& pending) { return core::is_input(pending.entry.event.kind); });
+}
+
+// What a run that fails outright has not handed to its code lies in the mailbox still.
 Result<void> RunKeeper::read_mail(Owned& run, const Turn& turn) {
   const std::size_t learned = run.entries.size();
   for (const auto& mail : turn.mail) {
@@ -171,9 +207,7 @@ void RunKeeper::learn(Owned& run, std::optional<core::MailKey> mail, core::Event
   core::Event stamped = run.code->stamp(std::move(input), now);
   run.entries.push_back({{mail, stamped, std::nullopt}, std::nullopt});
   if (mail) run.entries.back().entry.event.data.clear();  // the store has it
-  if (run.failed_outright) return;
-  run.code->hand_over(stamped);
-  collect(run);
+  if (!run.failed_outright) run.code->hand_over(stamped);
 }
 
 void RunKeeper::collect(Owned& run) {
@@ -198,11 +232,13 @@ void RunKeeper::remember(Owned& run, const core::Event& event) {
   else if (core::is_input(event.kind)) run.parks = 0;
 }
 
-// A body may be carried out right here; then its result is there when this returns.
+// A body may be carried out right here; then its result is there when this returns. None begins before that is recorded
+// which led to it: after a crash the code might learn more at once, and never ask for it.
 void RunKeeper::send_locals(const OwnedRef& run) {
-  if (run->locals.empty()) return;
+  if (run->locals.empty() || (learned_something(*run) && !run->close)) return;
   auto locals = std::exchange(run->locals, {});
   if (run->close) return;
+  std::erase_if(locals, [&](const LocalCall& local) { return !run->begun.insert(local.command).second; });
   {
     std::lock_guard lock(mutex_);
     run->locals_out += static_cast<int>(locals.size());
@@ -248,6 +284,7 @@ void RunKeeper::take_local_result(Owned& run, Instant now) {
   run.entries.push_back({{std::nullopt, *run.handed, std::nullopt}, std::nullopt});
   if (SEMEL_MUTANT("local-before-durable")) {
     run.code->hand_over(*std::exchange(run.handed, std::nullopt));
+    run.code->run();
     collect(run);
   }
 }
@@ -305,7 +342,8 @@ bool RunKeeper::is_lost(const Owned& run) const { return run.gone && !SEMEL_MUTA
 
 // Mutex held.
 bool RunKeeper::has_more(const Owned& run) const {
-  return run.mail_waits || run.handed || !run.refused.empty() || !run.local_results.empty() || !run.queries.empty();
+  return run.mail_waits || run.handed || !run.refused.empty() || !run.locals.empty() || !run.local_results.empty() ||
+         !run.queries.empty();
 }
 
 // Makes what the entries start. False: goes on later.
@@ -328,9 +366,25 @@ bool RunKeeper::settle_starts(const OwnedRef& run) {
   if (run->close) retry_after_failure(*run);
   if (run->close && run->close->request && !run->close->entry.start) hand_on(*run, *run->close->request);
   if (run->close && !settle(*run->close)) return make_lane(run, run->close->request->queue), false;
-  if (refused) return again(run), false;
+  if (refused) {
+    put_back_local_result(*run);
+    return again(run), false;
+  }
   name_cancelled(*run);
+  if (run->close && run->close->entry.event.kind == EventKind::run_failed && run->close->entry.start) {
+    if (tell_again(*run)) return true;
+    again_later([this, run] { end_turn(run); });
+    return false;
+  }
   return true;
+}
+
+// What could not be started is learned in the record that says so, before any result of ctx.run.
+void RunKeeper::put_back_local_result(Owned& run) {
+  if (!run.handed) return;
+  run.entries.pop_back();
+  std::lock_guard lock(mutex_);
+  run.local_results.push_front(*std::exchange(run.handed, std::nullopt));
 }
 
 // What is cancelled in the turn that asked for it has its id only now. A start that was refused has none: then a new
@@ -356,35 +410,6 @@ Result<void> RunKeeper::make_start(Owned& run, PendingEntry& pending, const Lane
   pending.entry.start = *std::move(operation);
   remember(run, event);
   return {};
-}
-
-// A failed run with attempts left is followed by another one with the same arguments and an empty history.
-void RunKeeper::retry_after_failure(Owned& run) {
-  PendingEntry& last = *run.close;
-  const core::Execution& row = run.row();
-  if (last.entry.event.kind != EventKind::run_failed || last.request || row.attempt >= row.max_attempts) return;
-  const LaneRef lane = engine_.directory().find(row.lane);
-  const auto call = core::decode_overrides(run.claimed.view.payload.policy);
-  if (!call || !lane) return;
-  const core::RetryPolicy policy = core::resolve_policy(*call, lane->retry);
-  const auto error = base::JsonDocument::parse(last.entry.event.data);
-  const auto name = error ? error->root().find("name") : std::nullopt;
-  if (name && !core::is_retryable(policy, name->as_string().value_or(""))) return;
-  EnqueueRequest next;
-  next.kind = Kind::workflow;
-  next.name = row.name;
-  next.task_id = row.identity;
-  next.encoding = run.claimed.view.payload.encoding;
-  next.args = run.claimed.view.payload.args;
-  next.delay = core::backoff(policy, row.attempt, env_.random.next());
-  last.request = std::move(next);
-}
-
-// What the start of the workflow chose holds for every run of its chain.
-void RunKeeper::hand_on(const Owned& run, EnqueueRequest& next) {
-  next.priority = run.row().priority;
-  next.max_attempts = run.row().max_attempts;
-  if (auto call = core::decode_overrides(run.claimed.view.payload.policy)) next.retry = *std::move(call);
 }
 
 // A step that could not even be asked for has failed; a next run that could not, fails this one. True: the code learns
@@ -419,11 +444,12 @@ void RunKeeper::record(const OwnedRef& run) {
   if (run->close) advance.entries.push_back(run->close->entry);
   const auto last = run->close ? run->close->entry.event.kind : EventKind{};
   if (last == EventKind::run_parked) advance.park_for = park_for(*run);
-  if (last == EventKind::run_continued) advance.carried = run->carried;
+  if (core::is_closing(last)) advance.carried = run->carried;
   {
     std::lock_guard lock(mutex_);
     if (is_lost(*run)) return;
-    run->asked_to_wait = !run->close && !run->handed && run->locals_out == 0 && run->local_results.empty();
+    run->asked_to_wait =
+        !run->close && !run->handed && run->locals.empty() && run->locals_out == 0 && run->local_results.empty();
     ++stats_.advances;
   }
   advance.waits = run->asked_to_wait;
@@ -433,10 +459,13 @@ void RunKeeper::record(const OwnedRef& run) {
 void RunKeeper::recorded(const OwnedRef& run, core::Answer answer) {
   if (const auto* error = std::get_if<Error>(&answer)) return record_failed(run, *error);
   const auto advanced = std::get<core::AdvanceAnswer>(answer);
+  if (advanced.unread && !run->failed_outright) take_back(run);
   if (!advanced.unread) {
     run->known = advanced.events;
     tell_updated(*run);
     run->entries.clear();
+    if (run->handed) run->begun.erase(run->handed->command);
+    else run->rested_at = run->known;
     run->suspended = advanced.status == Status::suspended;
     if (run->close || is_terminal(advanced.status)) {
       {

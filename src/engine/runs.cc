@@ -109,6 +109,8 @@ void Engine::update(SignalRequest request, Instant deadline, Callback<UpdateOutc
   const std::string id = request.dedupe_id.value_or("");
   signal(std::move(request), [this, tenant = *tenant, id, deadline, done](Result<core::SignalAnswer> sent) {
     if (!sent) return done(std::move(sent).error());
+    if (const auto& answer = sent->answer)
+      return done(UpdateOutcome{sent->run, answer->kind == core::EventKind::update_rejected, answer->data});
     await_update(tenant, sent->run, id, deadline, done);
   });
 }
@@ -118,42 +120,54 @@ namespace {
 // The answer to the update among the events after `*seen`; none yet: nullopt.
 Result<std::optional<UpdateOutcome>> find_answer(store::Store& store, ExecutionId run, const std::string& id,
                                                  std::int32_t& seen) {
-  auto page = store.history_get(run, seen, kPageBytes);
-  if (!page) return page.error();
-  for (const auto& row : *page) {
-    auto events = core::decode_events(row.events);
-    if (!events) return events.error();
-    for (const auto& event : *events) {
-      const bool rejected = event.kind == core::EventKind::update_rejected;
-      if (event.id == id && (rejected || event.kind == core::EventKind::update_completed))
-        return std::optional(UpdateOutcome{run, rejected, event.data});
+  while (true) {
+    auto page = store.history_get(run, seen, kPageBytes);
+    if (!page) return page.error();
+    if (page->empty()) return std::optional<UpdateOutcome>();
+    for (const auto& row : *page) {
+      auto events = core::decode_events(row.events);
+      if (!events) return events.error();
+      for (const auto& event : *events) {
+        const bool rejected = event.kind == core::EventKind::update_rejected;
+        if (event.id == id && (rejected || event.kind == core::EventKind::update_completed))
+          return std::optional(UpdateOutcome{run, rejected, event.data});
+      }
+      seen = row.first + row.count - 1;
     }
-    seen = row.first + row.count - 1;
   }
-  return std::optional<UpdateOutcome>();
 }
 
 }  // namespace
 
-void Engine::await_update(core::TenantId tenant, ExecutionId run, std::string update_id, Instant deadline,
+// A run that goes on in another one hands on what it did not answer.
+void Engine::await_update(core::TenantId tenant, ExecutionId first, std::string update_id, Instant deadline,
                           Callback<UpdateOutcome> done) {
-  auto look = [this, tenant, run, update_id, deadline, done, past = std::make_shared<std::int32_t>(0)](
+  struct Place {
+    ExecutionId run;
+    std::int32_t past = 0;
+  };
+  auto look = [this, tenant, update_id, deadline, done, place = std::make_shared<Place>(Place{first})](
                   Instant now, const SeenExecutions& seen) -> std::optional<ExecutionId> {
-    // Read before the history: what was answered before the end is found after it.
-    auto view = seen.get(tenant, run);
-    auto answer = find_answer(env_.store, run, update_id, *past);
-    if (!view || !answer) return done(!view ? view.error() : answer.error()), std::nullopt;
-    if (*answer) return done(**std::move(answer)), std::nullopt;
-    if (!*view || is_terminal((*view)->execution.status))
-      return done(make_error(ErrorCode::WorkflowAlreadyCompleted,
-                             "run " + run.to_string() + " ended before it answered update '" + update_id + "'")),
-             std::nullopt;
-    if (now < deadline) return run;
+    while (true) {
+      // Read before the history: what was answered before the end is found after it.
+      auto view = seen.get(tenant, place->run);
+      auto answer = find_answer(env_.store, place->run, update_id, place->past);
+      if (!view || !answer) return done(!view ? view.error() : answer.error()), std::nullopt;
+      if (*answer) return done(**std::move(answer)), std::nullopt;
+      if (*view && !is_terminal((*view)->execution.status)) break;
+      if (!*view || !(*view)->execution.next)
+        return done(make_error(
+                   ErrorCode::WorkflowAlreadyCompleted,
+                   "run " + place->run.to_string() + " ended before it answered update '" + update_id + "'")),
+               std::nullopt;
+      *place = {*(*view)->execution.next};
+    }
+    if (now < deadline) return place->run;
     return done(make_error(ErrorCode::NotReady,
                            "update '" + update_id + "' is not answered yet; ask again with its id")),
            std::nullopt;
   };
-  waiting_.wait_for_end(tenant, run, deadline, look, [done](const Error& why) { done(why); });
+  waiting_.wait_for_end(tenant, first, deadline, look, [done](const Error& why) { done(why); });
   look_wake();
 }
 

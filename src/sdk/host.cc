@@ -211,6 +211,7 @@ Result<std::string> Host::query_replayed(engine::Engine& engine, const store::Ex
   std::vector<core::Event> history;
   for (auto& event : *events) history.push_back(std::move(event.event));
   if (auto replayed = code->replay(history); !replayed) return std::move(replayed).error();
+  code->run();
   return code->query(name, args);
 }
 

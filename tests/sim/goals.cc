@@ -58,6 +58,8 @@ const std::vector<std::string>& wanted_run_goals() {
   static const std::vector<std::string> goals = {
       "run evicted",
       "run replayed",
+      "retried run told again",
+      "signal learned by two runs of a chain",
       "run lost with its session",
       "run lost while its body ran",
       "run without code given back",

@@ -191,6 +191,11 @@ Part<void> run_all(WorkflowContext& ctx, ScriptRef s, Program program) {
     auto part = run_op(ctx, s, op);
     co_await part;
   }
+  for (const char* name : {"go", "stop"}) {
+    if (!program.drains) break;
+    for (auto next = ctx.signal<std::string>(name); next.ready(); next = ctx.signal<std::string>(name))
+      s->trace += "d" + co_await next;
+  }
   if (program.fails) throw TaskError("GaveUp", "as it was written");
 }
 
@@ -239,6 +244,7 @@ Program make_program(const ProgramId& id) {
   out.strict = dice.below(3) == 0;
   out.fails = dice.below(8) == 0;
   out.continues = id.continues > 0 && dice.below(2) == 0;
+  out.drains = dice.below(2) == 0;
   return out;
 }
 

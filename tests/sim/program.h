@@ -39,6 +39,7 @@ struct Program {
   bool fails = false;      // at its end
   bool strict = false;     // the first failure of an op is its own
   bool continues = false;  // as new
+  bool drains = false;     // takes every signal that is there before it completes
 };
 Program make_program(const ProgramId& id);
 

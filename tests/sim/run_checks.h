@@ -57,6 +57,7 @@ class RunChecks {
   void check_commands(const core::Execution& row, const std::vector<core::Event>& events);
   void check_effects(const core::Execution& row, const std::vector<core::Event>& events);
   void check_signals(const core::Execution& row, const std::vector<core::Event>& events);
+  void check_accepted();
   bool goes_on(const core::Execution& row);
   void check_steps();
   void check_replay(const store::ExecutionView& view, const std::vector<core::Event>& events,
@@ -77,6 +78,15 @@ class RunChecks {
   std::map<std::string, ExecutionId> committed_texts_;  // signals that the store took, by their text
   std::map<std::string, ExecutionId> accepted_signals_;
   std::set<std::string> refused_signals_;
+  // At the end, of every run that is left: its chain, the signals in its history, and whether its code ended it.
+  struct Heard {
+    ExecutionId chain;
+    std::set<std::string> texts;
+    bool by_code = false;
+    std::optional<ExecutionId> retried_in;
+  };
+  std::map<ExecutionId, Heard> heard_;
+  std::map<core::SignalKey, std::string> text_of_;                     // what a chain learned under a dedupe id
   std::map<ExecutionId, std::map<std::int32_t, core::Event>> starts_;  // steps and children by run and command
 };
 

@@ -1,6 +1,8 @@
 // When everything has ended: the histories, read event by event.
 #include <algorithm>
 
+#include "base/json_value.h"
+#include "tests/sim/program.h"
 #include "tests/sim/run_checks.h"
 
 namespace semel::sim {
@@ -92,6 +94,7 @@ void RunChecks::check_end(const engine::WorkflowTable& table) {
     note_goals(row, events);
   }
   check_steps();
+  check_accepted();
 }
 
 void RunChecks::check_shape(const core::Execution& row, const std::vector<Event>& events) {
@@ -165,22 +168,47 @@ void RunChecks::check_effects(const core::Execution& row, const std::vector<Even
   if (must && undone.size() > 1) goals_.hit("several steps undone");
 }
 
-// No accepted signal is lost or doubled, no refused one has an effect.
+// No signal is doubled, in a run or in its chain; no refused one has an effect.
 void RunChecks::check_signals(const core::Execution& row, const std::vector<Event>& events) {
-  std::map<std::string, int> seen, ids;
+  Heard& heard = heard_[row.id];
+  heard.chain = (*store_.run_get(row.id))->chain;
+  heard.by_code = closed_by_code(events.back());
+  if (row.close_reason == core::CloseReason::retried) heard.retried_in = row.next;
   for (const auto& event : events) {
     if (event.kind != EventKind::signal_received) continue;
-    ++seen[event.data];
-    if (!event.id.empty() && ++ids[event.name + "|" + event.id] > 1)
-      violation(row, "signal '" + event.id + "' was learned twice");
+    if (!heard.texts.insert(event.data).second) violation(row, "signal " + event.data + " was learned twice");
     if (refused_signals_.contains(event.data)) violation(row, "H1: refused signal " + event.data + " had an effect");
+    if (event.id.empty()) continue;
+    const auto [known, first] = text_of_.emplace(core::SignalKey{heard.chain, event.name, event.id}, event.data);
+    if (!first && known->second == event.data) goals_.hit("signal learned by two runs of a chain");
+    if (known->second != event.data)
+      violation(row,
+                "signal '" + event.id + "' counted again: its chain learned " + known->second + " and " + event.data);
   }
-  const bool from_outside = !closed_by_code(events.back());
-  for (const auto& [text, run] : committed_texts_)
-    if (run == row.id && (seen[text] > 1 || (seen[text] == 0 && !from_outside)))
-      violation(row, "accepted signal " + text + " is in the history " + std::to_string(seen[text]) + " times");
+}
+
+// No accepted signal is lost, and a retried run has heard all that the failed one had.
+void RunChecks::check_accepted() {
+  for (const auto& [text, run] : committed_texts_) {
+    const auto taken_by = heard_.find(run);
+    if (taken_by == heard_.end() || !taken_by->second.by_code) continue;
+    const bool learned = std::ranges::any_of(heard_, [&](const auto& other) {
+      return other.second.chain == taken_by->second.chain && other.second.texts.contains(text);
+    });
+    if (!learned)
+      history_.violation("accepted signal " + text + " is in no history of the chain of " + run.to_string());
+  }
   for (const auto& [text, run] : accepted_signals_)
-    if (run == row.id && !committed_texts_.contains(text)) violation(row, "signal " + text + " was never taken");
+    if (heard_.contains(run) && !committed_texts_.contains(text))
+      history_.violation("signal " + text + " was never taken");
+  for (const auto& [run, heard] : heard_) {
+    const auto next = heard.retried_in ? heard_.find(*heard.retried_in) : heard_.end();
+    if (next == heard_.end() || !next->second.by_code) continue;
+    goals_.hit(heard.texts.empty() ? "run retried" : "retried run told again");
+    if (!std::ranges::includes(next->second.texts, heard.texts))
+      history_.violation("run " + next->first.to_string() + " was not told all that the failed " + run.to_string() +
+                         " had learned");
+  }
 }
 
 // Is it the next run of a workflow that was started before?
@@ -225,10 +253,15 @@ void RunChecks::check_replay(const store::ExecutionView& view, const std::vector
   if (const auto replayed = code->replay(before); !replayed)
     return violation(row, "W4, W7: it cannot be replayed: " + replayed.error().message);
   if (!by_code) return;
+  code->run();
   const auto commands = code->take_commands();
   if (commands.empty() || commands.back().event.kind != last.kind || commands.back().event.data != last.data)
     violation(row, "W7: its replay ends in another way");
   if (commands.size() > 1) violation(row, "W7: its replay asks for more than is recorded");
+  const auto program = base::JsonDocument::parse(view.payload.args)->root().as_int64();
+  const bool drained = last.kind == EventKind::run_completed &&
+                       make_program(ProgramId::unpack(static_cast<std::uint64_t>(program.value_or(0)))).drains;
+  if (drained && !code->unread().empty()) violation(row, "F2: it completed and had not seen all of its signals");
 }
 
 void RunChecks::note_goals(const core::Execution& row, const std::vector<Event>& events) {

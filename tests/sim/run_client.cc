@@ -32,6 +32,10 @@ engine::EnqueueRequest RunClient::random_start() {
   if (dice < 2) request.on_duplicate = OnDuplicate::reject;
   else if (dice < 4) request.on_duplicate = OnDuplicate::replace;
   if (random.below(3) != 0) request.reuse = random.below(4) == 0 ? Reuse::never : Reuse::always;
+  if (random.below(3) == 0) {
+    request.max_attempts = 2;
+    request.retry.initial_interval = Duration{100'000};
+  }
   if (random.below(12) == 0) request.idempotency_key = "run-key-" + std::to_string(random.below(6));
   return request;
 }

@@ -37,9 +37,11 @@ class WatchedCode final : public engine::RunCode {
     if (is_local(input.kind)) world_.runs->handed_over(node_, run_, input.name);
     inner_->hand_over(input);
   }
+  void run() override { inner_->run(); }
+  bool closed() const override { return inner_->closed(); }
   std::vector<engine::RunCommand> take_commands() override { return inner_->take_commands(); }
   std::vector<engine::LocalCall> take_locals() override { return inner_->take_locals(); }
-  std::vector<core::Event> unread_signals() const override { return inner_->unread_signals(); }
+  std::vector<core::Event> unread() const override { return inner_->unread(); }
   bool key_read(std::int32_t command) const override { return inner_->key_read(command); }
   Result<std::string> query(const std::string& name, const std::string& args) override {
     return inner_->query(name, args);

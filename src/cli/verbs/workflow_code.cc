@@ -67,6 +67,7 @@ Result<std::unique_ptr<engine::RunCode>> replayed(const store::ExecutionView& ru
   if (maker == nullptr) return unknown_code(run.execution.name);
   auto code = (*maker)(run);
   if (auto fits = code->replay(events_of(std::move(history))); !fits) return fits.error();
+  code->run();
   return code;
 }
 

@@ -47,16 +47,21 @@ class MachineCode final : public engine::RunCode {
         machine_(std::move(starter), std::move(info), std::move(log)) {}
 
   Result<void> replay(std::span<const core::Event> history) override {
-    if (sealer_.transparent()) return machine_.replay(history);
-    std::vector<core::Event> plain;
-    for (const auto& event : history) plain.push_back(open_event(event, sealer_));
-    return machine_.replay(plain);
+    machine_.expect(history);
+    machine_.start();
+    for (const auto& event : history) {
+      auto replayed = machine_.replay(sealer_.transparent() ? event : open_event(event, sealer_));
+      if (!replayed) return replayed;
+    }
+    return {};
   }
   core::Event stamp(core::Event input, Instant now) const override { return machine_.stamp(std::move(input), now); }
   void hand_over(const core::Event& input) override {
     if (sealer_.transparent()) machine_.hand_over(input);
     else machine_.hand_over(open_event(input, sealer_));
   }
+  void run() override { machine_.run(); }
+  bool closed() const override { return machine_.closed(); }
   std::vector<engine::RunCommand> take_commands() override {
     std::vector<engine::RunCommand> out;
     for (auto& command : machine_.take_commands()) out.push_back(to_engine(std::move(command)));
@@ -71,8 +76,8 @@ class MachineCode final : public engine::RunCode {
                      }});
     return out;
   }
-  std::vector<core::Event> unread_signals() const override {
-    std::vector<core::Event> out = machine_.unread_signals();
+  std::vector<core::Event> unread() const override {
+    std::vector<core::Event> out = machine_.unread();
     for (auto& event : out) event = seal_event(std::move(event), sealer_);
     return out;
   }

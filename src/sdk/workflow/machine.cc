@@ -67,6 +67,7 @@ Result<void> Machine::replay(std::span<const core::Event> history) {
   start();
   for (const core::Event& event : history)
     if (auto done = replay(event); !done) return done;
+  run();
   return {};
 }
 
@@ -80,6 +81,8 @@ Result<void> Machine::replay(const core::Event& event) {
     return *refused_;
   }
   if (is_note(event.kind)) return {};
+  const bool learned_together = core::is_input(event.kind) && event.joined;
+  if (!learned_together && !ends_from_outside(event.kind)) run_.run();
   if (events_left_ > 0) run_.set_events_left(--events_left_);
   if (core::is_input(event.kind)) return replay_input(event);
   if (!ends_from_outside(event.kind)) return replay_command(event);
@@ -138,6 +141,7 @@ Error Machine::refuse(const std::string& expected, const std::string& actual) {
 
 core::Event Machine::stamp(core::Event input, Instant now) const {
   input.issued = run_.numbers_given();
+  input.joined = !run_.at_rest();
   input.at = std::max(now, run_.now());  // the code's time never goes back
   return input;
 }
@@ -146,9 +150,14 @@ void Machine::hand_over(const core::Event& input) {
   if (!refused_) run_.hand_over(input);
 }
 
+void Machine::run() {
+  if (!refused_) run_.run();
+}
+
 core::Event Machine::learn(core::Event input, Instant now) {
   core::Event stamped = stamp(std::move(input), now);
   hand_over(stamped);
+  run();
   return stamped;
 }
 
@@ -165,9 +174,7 @@ std::vector<LocalRun> Machine::take_locals() {
   return run_.take_locals();
 }
 
-std::vector<core::Event> Machine::unread_signals() const {
-  return {run_.unread_signals().begin(), run_.unread_signals().end()};
-}
+std::vector<core::Event> Machine::unread() const { return {run_.unread().begin(), run_.unread().end()}; }
 
 Result<std::string> Machine::query(const std::string& name, const std::string& args) {
   if (refused_) return *refused_;

@@ -4,11 +4,13 @@
 //   Machine machine(type.starter(), info);
 //   machine.replay(history);                  // all that is recorded; nothing for a new run
 //   record(machine.take_commands());          // what the code asked for that is not recorded yet
-//   ... an input arrives ...
-//   record(machine.learn(input, now)), record(machine.take_commands());
+//   ... inputs arrive ...
+//   record(machine.stamp(a, now)), machine.hand_over(stamped), ...   // one or more of them
+//   machine.run();                                                   // the code learns them at once, and goes on
+//   record(machine.take_commands());
 //
-// Take the commands after every single input. Whatever is learned or taken has to be recorded in that order, or the
-// machine thrown away: another one, given the history, comes to the same place.
+// Take the commands after every run. Whatever is learned or taken has to be recorded in that order, or the machine
+// thrown away: another one, given the history, comes to the same place.
 #pragma once
 
 #include <optional>
@@ -25,30 +27,33 @@ class Machine {
  public:
   Machine(WorkflowStarter starter, RunInfo info, LogSink log = {});
 
-  // The three steps of a replay one by one, for a history that is read in pieces: `expect` everything, `start`, then
-  // `replay` event by event.
+  // The steps of a replay one by one, for a history that is read in pieces: `expect` everything, `start`, `replay`
+  // event by event, and `run`, unless live inputs are to be learned together with the last ones of the history. The
+  // start is one of those too: a history that holds nothing begins the code in `run`.
   void expect(std::span<const core::Event> history);
   void start();
   // NondeterminismError (details: run, seq, expected, actual) when the code does not do what the event records. The
   // machine is then of no use: it asks for nothing any more and answers the same error. Unsupported when the event is
   // of a kind that a later version wrote.
   Result<void> replay(const core::Event& event);
-  // All of it.
+  // All of it, `run` included.
   Result<void> replay(std::span<const core::Event> history);
 
-  // A live input as it has to be recorded: with `issued` and `at` as they are now.
+  // A live input as it has to be recorded: with `issued`, `joined` and `at` as they are now.
   core::Event stamp(core::Event input, Instant now) const;
-  // A stamped input goes to the code.
+  // A stamped input lies ready for the code, which learns it with the next `run`.
   void hand_over(const core::Event& input);
-  // Both at once, for what need not be durable before the code goes on.
+  // The code goes on until everything waits.
+  void run();
+  // All three at once, for what need not be durable before the code goes on.
   core::Event learn(core::Event input, Instant now);
   // What the code asked for since the last call, in order; a closing command is the last one.
   std::vector<Command> take_commands();
   // Bodies of ctx.run that are to be called, each once. Not those whose result is in the history.
   std::vector<LocalRun> take_locals();
-  // Signals that were learned, also after the code's end, and that no code asked for. A run that continues as new hands
-  // them to its successor.
-  std::vector<core::Event> unread_signals() const;
+  // Signals that no code asked for, and updates that it has not answered, in the order in which they came. A run that
+  // continues as new hands them to its successor.
+  std::vector<core::Event> unread() const;
   // Answered from memory; changes nothing.
   Result<std::string> query(const std::string& name, const std::string& args);
 

@@ -156,10 +156,59 @@ TEST(Machine, TellsWhichSignalsNobodyTook) {
   driver.learn(signal("c", "2"), kStart);
   driver.learn(signal("b", "null"), kStart);
   driver.learn(signal("after the end", "3"), kStart);
-  const auto unread = driver.machine().unread_signals();
+  const auto unread = driver.machine().unread();
   ASSERT_EQ(unread.size(), 3u);
   EXPECT_EQ(unread[0].name, "a");
   EXPECT_EQ(unread[1].data, "2");
+}
+
+Workflow<int> counts_what_is_there(WorkflowContext& ctx) {
+  int count = 0;
+  ctx.on_update("add", [&count](int n) { return count += n; });
+  auto next = ctx.signal<int>("s");
+  for (int round = 0; round < 2; ++round) {
+    for (; next.ready(); next = ctx.signal<int>("s")) count += co_await next;
+    if (round == 0) co_await ctx.signal<int>("go");
+  }
+  co_return count;
+}
+
+// F2: inputs that were learned together are replayed together, whatever was recorded with them and after them.
+TEST(Machine, WhatLiesReadyIsLearnedAtOnce) {
+  const Scenario what = scenario(counts_what_is_there);
+  Machine live(what.starter, run_info(what));
+  live.expect({});
+  live.start();
+  History history;
+  const auto give = [&](Event event) {
+    history.push_back(live.stamp(std::move(event), kStart + 1s));
+    live.hand_over(history.back());
+  };
+  const auto go_on = [&] {
+    live.run();
+    for (Command& command : live.take_commands()) history.push_back(std::move(command.event));
+  };
+  give(signal("s", "1"));
+  give(input(EventKind::update_received, "add", "100", "u-1"));
+  go_on();
+  give(signal("s", "10"));
+  give(signal("go", "0"));
+  give(signal("s", "20"));
+  give(input(EventKind::update_received, "add", "1000", "u-2"));
+  go_on();
+  std::vector<bool> joined;
+  for (const Event& event : history)
+    if (core::is_input(event.kind)) joined.push_back(event.joined);
+  EXPECT_EQ(joined, (std::vector<bool>{true, true, false, false, true, true}));
+  EXPECT_EQ(history.back().data, "131");
+  EXPECT_EQ(live.unread().size(), 1u) << "the update that came when the code had ended";
+  for (std::size_t cut = 0; cut <= history.size(); ++cut) {
+    Machine again(what.starter, run_info(what));
+    ASSERT_TRUE(again.replay(std::span(history).first(cut))) << cut;
+  }
+  Machine again(what.starter, run_info(what));
+  ASSERT_TRUE(again.replay(std::span(history).first(history.size() - 1)));
+  EXPECT_EQ(again.take_commands().back().event.data, "131");
 }
 
 // W18

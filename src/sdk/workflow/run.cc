@@ -81,15 +81,14 @@ Run::~Run() {
 
 // ---- strands -------------------------------------------------------------------------------------------------------
 
-void Run::start(const WorkflowStarter& starter) {
+void Run::begin(const WorkflowStarter& starter) {
   try {
-    add_strand(starter(context_, info_.args));
+    Strand& root = add_strand(starter(context_, info_.args));
+    root.cancelled = cancel_requested_;
+    ready_.push_front({&root, root.started.frame});
   } catch (...) {
     close(EventKind::run_failed, error_json(std::current_exception()));
-    return;
   }
-  ready_.push_back({strands_.front().get(), strands_.front()->started.frame});
-  run_ready();
 }
 
 Run::Strand& Run::add_strand(detail::Started started) {
@@ -98,11 +97,13 @@ Run::Strand& Run::add_strand(detail::Started started) {
   return *strands_.back();
 }
 
-void Run::run_ready() {
+void Run::run() {
+  if (starter_ != nullptr) begin(*std::exchange(starter_, nullptr));
   while (!ready_.empty() && !closed_) {
     const Waiter next = ready_.front();
     ready_.pop_front();
-    run_strand(*next.strand, next.frame);
+    if (next.strand != nullptr) run_strand(*next.strand, next.frame);
+    else begin_update();
   }
   if (closed_) ready_.clear();
 }
@@ -148,7 +149,13 @@ void Run::root_done(const Outcome& outcome) {
 
 void Run::update_done(const Strand& strand, const Outcome& outcome) {
   const auto kind = outcome.thrown ? EventKind::update_rejected : EventKind::update_completed;
-  issue(kind, 0, {}, strand.update_id).event.data = outcome.thrown ? error_json(outcome.thrown) : outcome.data;
+  answer_update(kind, strand.update_id, outcome.thrown ? error_json(outcome.thrown) : outcome.data);
+}
+
+void Run::answer_update(EventKind kind, const std::string& id, std::string data) {
+  issue(kind, 0, {}, id).event.data = std::move(data);
+  if (closed_) return;
+  std::erase_if(unread_, [&](const core::Event& e) { return e.kind == EventKind::update_received && e.id == id; });
 }
 
 void Run::close(EventKind kind, std::string data, std::string name) {
@@ -171,7 +178,7 @@ void Run::go_on(std::coroutine_handle<> parent) noexcept { ready_.push_front({cu
 void Run::hand_over(const core::Event& input) {
   now_ = input.at;
   if (closed_) {
-    if (input.kind == EventKind::signal_received) unread_signals_.push_back(input);
+    if (input.kind == EventKind::signal_received || input.kind == EventKind::update_received) unread_.push_back(input);
     return;
   }
   switch (input.kind) {
@@ -179,7 +186,9 @@ void Run::hand_over(const core::Event& input) {
       receive_signal(input);
       break;
     case EventKind::update_received:
-      receive_update(input);
+      unread_.push_back(input);
+      new_updates_.push_back(input);
+      ready_.push_back({});
       break;
     case EventKind::cancel_requested:
       cancel_requested_ = true;
@@ -189,32 +198,32 @@ void Run::hand_over(const core::Event& input) {
     default:
       receive_outcome(input);
   }
-  run_ready();
 }
 
 void Run::receive_signal(const core::Event& input) {
   auto& waiting = signal_waits_[input.name];
-  if (waiting.empty()) return unread_signals_.push_back(input);
+  if (waiting.empty()) return unread_.push_back(input);
   const int slot = waiting.front();
   waiting.pop_front();
   settle(slot, Outcome{Outcome::Kind::ok, input.data});
 }
 
-void Run::receive_update(const core::Event& input) {
+void Run::begin_update() {
+  const core::Event input = std::move(new_updates_.front());
+  new_updates_.pop_front();
   const auto handler = updates_.find(input.name);
   if (handler == updates_.end()) {
-    issue(EventKind::update_rejected, 0, {}, input.id).event.data =
-        error_json("UnknownUpdate", "the workflow has no update '" + input.name + "'");
-    return;
+    return answer_update(EventKind::update_rejected, input.id,
+                         error_json("UnknownUpdate", "the workflow has no update '" + input.name + "'"));
   }
   try {
     Strand& strand = add_strand(handler->second(context_, input.data));
     strand.update_id = input.id;
     strand.cancelled = cancel_requested_;
     issue(EventKind::update_accepted, 0, {}, input.id);
-    ready_.push_back({&strand, strand.started.frame});
+    ready_.push_front({&strand, strand.started.frame});
   } catch (...) {
-    issue(EventKind::update_rejected, 0, {}, input.id).event.data = error_json(std::current_exception());
+    answer_update(EventKind::update_rejected, input.id, error_json(std::current_exception()));
   }
 }
 

@@ -39,16 +39,22 @@ class Run final : public detail::RunPort {
 
   // ---- for the machine ---------------------------------------------------------------------------------------------
 
-  void start(const WorkflowStarter& starter);
-  // Hands an input over and lets the code go on until everything waits.
+  // The code begins with the next `run`; `starter` lives as long.
+  void start(const WorkflowStarter& starter) { starter_ = &starter; }
+  // Settles what waits for the input; the code goes on with the next `run`.
   void hand_over(const core::Event& input);
+  // Lets the code go on until everything waits.
+  void run();
+  // Nothing is left for `run` to do.
+  bool at_rest() const { return starter_ == nullptr && ready_.empty(); }
   Result<std::string> query(const std::string& name, const std::string& args);
 
   bool closed() const { return closed_; }
   std::int32_t numbers_given() const { return static_cast<std::int32_t>(by_number_.size()); }
   std::deque<Command>& commands() { return commands_; }
   std::vector<LocalRun> take_locals();
-  const std::deque<core::Event>& unread_signals() const { return unread_signals_; }
+  // Signals that no code asked for and updates without an answer, in the order in which they came.
+  const std::deque<core::Event>& unread() const { return unread_; }
 
   struct Call {
     SlotKind kind;
@@ -116,8 +122,8 @@ class Run final : public detail::RunPort {
     bool open() const { return !cancelled || shields > 0; }
   };
   struct Waiter {
-    Strand* strand;
-    std::coroutine_handle<> frame;
+    Strand* strand = nullptr;
+    std::coroutine_handle<> frame = {};
   };
   struct Slot {
     SlotKind kind;
@@ -151,16 +157,17 @@ class Run final : public detail::RunPort {
 
   // Inputs.
   void receive_signal(const core::Event& input);
-  void receive_update(const core::Event& input);
   void receive_outcome(const core::Event& input);
 
   // Strands.
   Strand& add_strand(detail::Started started);
+  void begin(const WorkflowStarter& starter);
+  void begin_update();
   void run_strand(Strand& strand, std::coroutine_handle<> frame);
-  void run_ready();
   void strand_done(Strand& strand);
   void root_done(const detail::Outcome& outcome);
   void update_done(const Strand& strand, const detail::Outcome& outcome);
+  void answer_update(core::EventKind kind, const std::string& id, std::string data);
 
   Command& issue(core::EventKind kind, std::int32_t number = 0, std::string name = {}, std::string id = {});
   void close(core::EventKind kind, std::string data = {}, std::string name = {});
@@ -175,11 +182,13 @@ class Run final : public detail::RunPort {
   std::deque<Command> commands_;
   std::deque<Command> dropped_;  // asked for by destructors after the end
   std::vector<std::pair<int, LocalRun>> locals_;
-  std::deque<core::Event> unread_signals_;  // in the order in which they came
+  std::deque<core::Event> unread_;
   std::map<std::string, std::deque<int>> signal_waits_;
   std::map<std::string, detail::QueryHandler> queries_;
   std::map<std::string, detail::UpdateHandler> updates_;
-  std::deque<Waiter> ready_;
+  const WorkflowStarter* starter_ = nullptr;  // set: the code has not begun
+  std::deque<Waiter> ready_;                  // in the order in which they go on; without a strand: the next new update
+  std::deque<core::Event> new_updates_;
   std::deque<std::unique_ptr<Strand>> strands_;
   Strand* current_ = nullptr;
   bool cancel_requested_ = false;

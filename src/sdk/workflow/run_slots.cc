@@ -124,12 +124,13 @@ int Run::timer(Instant due) {
 int Run::signal(std::string name) {
   const int slot = add_numbered(SlotKind::signal, name);
   if (settled(slot)) return slot;
-  const auto unread = std::ranges::find(unread_signals_, name, &core::Event::name);
-  if (unread == unread_signals_.end()) {
+  const auto unread = std::ranges::find_if(
+      unread_, [&](const core::Event& e) { return e.kind == EventKind::signal_received && e.name == name; });
+  if (unread == unread_.end()) {
     signal_waits_[name].push_back(slot);
   } else {
     settle(slot, Outcome{Outcome::Kind::ok, std::move(unread->data)});
-    unread_signals_.erase(unread);
+    unread_.erase(unread);
   }
   return slot;
 }

@@ -51,6 +51,10 @@ class WatchedCode final : public engine::RunCode {
     add_words(story_.learned, words_of(input));
     code_->hand_over(input);
   }
+  void run() override {
+    if (!dead()) code_->run();
+  }
+  bool closed() const override { return code_->closed(); }
   std::vector<engine::RunCommand> take_commands() override {
     if (dead()) return {};
     auto out = code_->take_commands();
@@ -63,7 +67,7 @@ class WatchedCode final : public engine::RunCode {
     for (auto& local : out) watch(local);
     return out;
   }
-  std::vector<core::Event> unread_signals() const override { return code_->unread_signals(); }
+  std::vector<core::Event> unread() const override { return code_->unread(); }
   Result<std::string> query(const std::string& name, const std::string& args) override {
     return code_->query(name, args);
   }
