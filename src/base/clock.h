@@ -1,6 +1,8 @@
 // The only place that asks what time it is. Everything else receives `now` or one of these.
 #pragma once
 
+#include <cstdint>
+
 #include "semel/time.h"
 
 namespace semel::base {
@@ -16,7 +18,8 @@ class Clock {
 // changes nothing; time spent suspended (laptop lid, paused VM) is counted, so leases lapse as they should.
 class SystemClock final : public Clock {
  public:
-  SystemClock();
+  // `ahead` of the wall clock.
+  explicit SystemClock(Duration ahead = Duration{0});
   Instant now() override;
 
  private:
@@ -38,6 +41,14 @@ class SystemMonotonic final : public Monotonic {
 
 // The wall clock itself, which may jump in both directions: only for noticing that it did.
 Instant wall_now();
+
+// How long this machine has been up, time suspended included. Nobody can set it; two readings compare only under one
+// id.
+struct BootTime {
+  std::int64_t id = 0;
+  Duration passed{0};
+};
+BootTime boot_time();
 
 // Same origin as SystemMonotonic, without an object: latency measurements.
 std::int64_t steady_micros();
