@@ -1,5 +1,7 @@
 #include "cli/wiring.h"
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/text.h"
 #include "cli/settings.h"
 #include "store/postgres/postgres_store.h"
@@ -57,11 +59,23 @@ Result<void> backup_store(const std::string& url, const std::string& to) {
   return store::sqlite::sqlite_backup(parsed->target, to);
 }
 
-Result<void> restore_store(const std::string& from, const std::string& url) {
+Result<RestoredStore> restore_store(const std::string& from, const std::string& url) {
   auto parsed = parse_store_url(url);
   if (!parsed) return parsed.error();
   if (parsed->backend != Backend::sqlite) return sqlite_only("psql or pg_restore");
-  return store::sqlite::sqlite_restore(from, parsed->target);
+  auto restored = store::sqlite::sqlite_restore(from, parsed->target);
+  if (!restored) return restored.error();
+  return RestoredStore{restored->kept, restored->as_of, restored->generation};
+}
+
+std::optional<std::string> recent_clock_step(const StoreUrl& url) {
+  if (url.backend != Backend::sqlite) return std::nullopt;
+  const auto step = store::sqlite::sqlite_clock_step(url.target);
+  if (!step || !*step || base::wall_now() - (*step)->noticed_at > std::chrono::hours(24)) return std::nullopt;
+  const Duration by = (*step)->by;
+  return "this machine's clock was set " + std::string(by.count() < 0 ? "back" : "forward") + " by " +
+         base::format_duration(by.count() < 0 ? -by : by) + " while the store was closed, noticed at " +
+         base::format_instant((*step)->noticed_at) + "; leases and due times were moved along";
 }
 
 LibraryVersions library_versions() {

@@ -1,10 +1,13 @@
 // From a store URL to a store: the one place of the command line that names backends.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "semel/result.h"
+#include "semel/time.h"
 #include "store/port.h"
 
 namespace semel::base {
@@ -33,7 +36,16 @@ Result<std::unique_ptr<store::Store>> open_store(const std::string& url, const O
 
 // SQLite only: Unsupported with the command of PostgreSQL's own tools otherwise.
 Result<void> backup_store(const std::string& url, const std::string& to);
-Result<void> restore_store(const std::string& from, const std::string& url);
+struct RestoredStore {
+  std::optional<std::string> kept;  // where the store that was there lies now
+  std::optional<Instant> as_of;     // the backup knows nothing later
+  std::int64_t generation = 0;
+};
+Result<RestoredStore> restore_store(const std::string& from, const std::string& url);
+
+// How far the machine's clock was set while the store was closed, within the last day; a sentence for people. None: it
+// was not, or the store has a clock of its own.
+std::optional<std::string> recent_clock_step(const StoreUrl& url);
 
 struct LibraryVersions {
   std::string sqlite;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/sqlite/migrate.h"
+#include "store/sqlite/sqlite_store.h"
 #include "tests/crash/child_protocol.h"
 #include "tests/crash/open_store.h"
 #include "tests/crash/together.h"
@@ -93,6 +94,11 @@ int migrate(const std::string& store) {
   return 0;
 }
 
+int restore(const std::string& store, const std::string& backup) {
+  (void)store::sqlite::sqlite_restore(backup, store.substr(7)).value();
+  return 0;
+}
+
 int run(const std::vector<std::string>& words) {
   const std::string& mode = words.at(0);
   const std::string& store = words.at(1);
@@ -100,6 +106,7 @@ int run(const std::vector<std::string>& words) {
   if (mode == "hold-beside") return hold_beside(store);
   if (mode == "poisoned") return poisoned(store);
   if (mode == "migrate") return migrate(store);
+  if (mode == "restore") return restore(store, words.at(2));
   const Act act = mode == "enqueue" ? enqueue_together : deliver_together;
   return together(act, store, std::stoul(words.at(2)), words.at(3), std::stoi(words.at(4)), std::stoi(words.at(5)));
 }

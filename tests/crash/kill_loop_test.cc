@@ -23,7 +23,9 @@ TEST(KillLoop, SqliteLosesNothingAndEndsNothingTwice) {
   options.kills = static_cast<int>(scaled(120));
   options.acknowledged = scaled(30'000);
   options.failpoints = failpoints_of({"writer.", "clockwork.", "worker.", "sqlite."});
-  std::erase_if(options.failpoints, [](const auto& name) { return name.starts_with("sqlite.migrate."); });
+  std::erase_if(options.failpoints, [](const auto& name) {
+    return name.starts_with("sqlite.migrate.") || name.starts_with("sqlite.restore.");
+  });
   const LoopReport report = run_kill_loop(options);
   std::printf("%s", to_text(report).c_str());
   EXPECT_TRUE(report.violations.empty());

@@ -70,11 +70,12 @@ void check_disk(Checks& checks, const std::string& file) {
   else checks.ok("disk", text);
 }
 
-void check_clock(Checks& checks, store::Store& store) {
+void check_clock(Checks& checks, store::Store& store, const std::optional<std::string>& step) {
   const Duration apart = store.clock().now() - base::wall_now();
   const Duration size = apart.count() < 0 ? -apart : apart;
   const std::string text = "store and this machine differ by " + base::format_duration(size);
   if (size > std::chrono::seconds(60)) checks.warn("clock", text + "; leases and due times follow the store");
+  else if (step) checks.warn("clock", *step);
   else checks.ok("clock", text);
 }
 
@@ -85,7 +86,7 @@ void check_others(Checks& checks, store::Store& store) {
   if (alarms->empty()) checks.ok("others", "nobody holds the store back");
 }
 
-void check_store(Checks& checks, Session& session) {
+void check_store(Checks& checks, Session& session, const StoreUrl& url) {
   auto opened = session.reader();
   if (!opened) {
     checks.fail("store", opened.error());
@@ -99,7 +100,7 @@ void check_store(Checks& checks, Session& session) {
   }
   checks.ok("store", without_password(session.settings().store) + " answers, schema fits, " +
                          std::to_string(tenants->size()) + " tenant(s)");
-  check_clock(checks, store);
+  check_clock(checks, store, recent_clock_step(url));
   check_others(checks, store);
   auto lanes = store.lane_list();
   if (!lanes) {
@@ -134,7 +135,7 @@ Result<int> doctor(Session& session, const Args&) {
       }
       check_disk(checks, url->target);
     }
-    check_store(checks, session);
+    check_store(checks, session, *url);
   }
   session.print(checks.json(), [&] { return checks.table(); });
   return checks.exit_code();
@@ -173,8 +174,24 @@ Result<int> backup(Session& session, const Args& args) {
 
 Result<int> restore(Session& session, const Args& args) {
   const std::string file = args.text("FILE");
-  if (auto restored = restore_store(file, session.settings().store); !restored) return restored.error();
-  return print_file(session, "restored from", file);
+  SEMEL_TRY(restored, restore_store(file, session.settings().store));
+  const std::string kept = restored.kept.value_or("");
+  const std::string as_of = restored.as_of ? base::format_instant(*restored.as_of) : "";
+  std::string body;
+  base::JsonWriter json(body);
+  json.begin_object().field("store", without_password(session.settings().store)).field("file", file);
+  json.field("generation", restored.generation);
+  if (!as_of.empty()) json.field("as_of", as_of);
+  if (!kept.empty()) json.field("replaced", kept);
+  json.end_object();
+  session.print(body, [&] {
+    std::string out = "restored from " + file + "\n";
+    if (!as_of.empty()) out += "as of " + as_of + ": what happened since is not in it, and may happen again\n";
+    if (!kept.empty())
+      out += "the store that was there is now " + plain(kept.substr(kept.rfind('/') + 1)) + ", beside it\n";
+    return out;
+  });
+  return kDone;
 }
 
 Result<int> purge(Session& session, const Args&) {

@@ -1,3 +1,4 @@
+// Copies of a store, and a store put back from one.
 #include "store/sqlite/backup.h"
 
 #include <fcntl.h>
@@ -5,13 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
+#include "base/failpoint.h"
 #include "store/sqlite/errors.h"
 #include "store/sqlite/migrate.h"
-#include "store/sqlite/owner_lock.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/store_file.h"
 
 namespace semel::store::sqlite {
 namespace {
@@ -81,17 +84,119 @@ Result<void> check_backup(Connection& backup, const std::string& path) {
   return make_error(ErrorCode::StoreCorrupt, path + " is damaged: " + verdict);
 }
 
-// Folds the old file's WAL into it, as far as the old file lets us: a WAL left behind would be replayed over the new
-// one.
-void retire_wal(const std::string& path) {
+// The generation tells whoever remembers something of this store that its history is another one now.
+Result<std::int64_t> bump_generation(const std::string& path) {
   try {
+    Connection copy(path, Access::read_write, "");
+    copy.execute("PRAGMA synchronous = FULL");
+    copy.execute(
+        "INSERT INTO meta VALUES ('generation', 2) ON CONFLICT (name) DO UPDATE SET value = value + 1;"
+        "DELETE FROM meta WHERE name IN ('clock_step_at', 'clock_step_by')");
+    return copy.integer("SELECT value FROM meta WHERE name = 'generation'");
+  } catch (const SqliteFailure& failure) {
+    return to_error(failure, path);
+  }
+}
+
+// Folds the WAL into the old file and proves it: out of WAL mode there is none, and that takes a moment at which nobody
+// else has the file open. A damaged file cannot be folded.
+Result<void> fold_wal(const std::string& path) {
+  try {
+    constexpr int kPatienceMilliseconds = 5000;
     Connection old(path, Access::read_write, "");
-    old.checkpoint(true);
-  } catch (const SqliteFailure&) {
+    old.wait_for_locks(kPatienceMilliseconds);
+    old.execute("PRAGMA synchronous = FULL");
+    if (const std::string mode = old.text("PRAGMA journal_mode = DELETE"); mode != "delete")
+      return make_error(ErrorCode::StoreBusy, "sqlite:" + path + " is being read; end its readers and repeat");
+  } catch (const SqliteFailure& failure) {
+    return to_error(failure, path);
+  }
+  if (fs::exists(path + "-wal"))
+    return make_error(ErrorCode::StoreBusy, path + "-wal could not be folded in; end its readers and repeat");
+  return {};
+}
+
+// A name that nothing has: PATH.WORD-1, -2, ...
+std::string free_name(const std::string& path, const char* word) {
+  for (int number = 1;; ++number) {
+    std::string name = path + "." + word + "-" + std::to_string(number);
+    if (!fs::exists(name) && !fs::exists(name + "-wal")) return name;
+  }
+}
+
+Result<void> move_to_new_name(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) return file_error(to);
+  return {};
+}
+
+// What a damaged store acknowledged stays together: its WAL goes where the file will go.
+Result<void> set_wal_aside(const std::string& path, const std::string& kept) {
+  if (fs::exists(path + "-wal")) {
+    if (auto moved = move_to_new_name(path + "-wal", kept + "-wal"); !moved) return moved;
   }
   std::error_code ignored;
-  fs::remove(path + "-wal", ignored);
   fs::remove(path + "-shm", ignored);
+  return sync_path(folder_of(path), O_RDONLY | O_DIRECTORY);
+}
+
+// At one instant `path` is the new file and `staged` the old one; then the old one gets the name it keeps. A crash
+// between leaves the old one under the name of the new one, which no restore uses again.
+Result<void> exchange(const std::string& staged, const std::string& path, const std::string& kept) {
+  if (auto synced = sync_path(staged, O_RDONLY); !synced) return synced;
+  SEMEL_FP("sqlite.restore.before_exchange");
+  if (renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
+    SEMEL_FP("sqlite.restore.after_exchange");
+    if (auto moved = move_to_new_name(staged, kept); !moved) return moved;
+  } else if (errno == EINVAL || errno == ENOSYS) {
+    // This file system cannot exchange: for a moment the old file has two names.
+    if (link(path.c_str(), kept.c_str()) != 0) return file_error(kept);
+    if (rename(staged.c_str(), path.c_str()) != 0) return file_error(path);
+  } else {
+    return file_error(path);
+  }
+  return sync_path(folder_of(path), O_RDONLY | O_DIRECTORY);
+}
+
+Result<void> replace(const std::string& staged, const std::string& path, Restored& out) {
+  std::error_code ignored;
+  if (fs::file_size(path, ignored) == 0) return move_into_place(staged, path);
+  out.kept = free_name(path, "replaced");
+  if (auto folded = fold_wal(path); !folded) {
+    if (folded.error().code != ErrorCode::StoreCorrupt) return folded;
+    if (auto aside = set_wal_aside(path, *out.kept); !aside) return aside;
+  }
+  SEMEL_FP("sqlite.restore.after_fold");
+  return exchange(staged, path, *out.kept);
+}
+
+Result<void> copy_checked(const std::string& from, const std::string& staged, Restored& out) {
+  const Result<StoreFile> use = StoreFile::read(from);
+  if (!use) return use.error();
+  try {
+    Connection backup(use->path(), Access::read_only, "");
+    backup.never_checkpoint();
+    if (auto sound = check_backup(backup, from); !sound) return sound;
+    if (const std::int64_t at = backup.integer("SELECT value FROM meta WHERE name = 'clock_at'"); at != 0)
+      out.as_of = from_micros(at);
+    return copy_to(backup, staged);
+  } catch (const SqliteFailure& failure) {
+    return to_error(failure, from);
+  }
+}
+
+Result<Restored> restore_owned(const std::string& from, const StoreFile& file) {
+  Restored out;
+  const std::string staged = free_name(file.path(), "restoring");
+  Result<void> done = copy_checked(from, staged, out);
+  if (done) {
+    const auto generation = bump_generation(staged);
+    if (generation) out.generation = *generation;
+    done = generation ? replace(staged, file.path(), out) : Result<void>(generation.error());
+  }
+  if (done) return out;
+  // After the exchange that is the name of the old store.
+  if (file.is_in_place()) remove_with_companions(staged);
+  return done.error();
 }
 
 Result<void> missing(const std::string& path) {
@@ -116,39 +221,25 @@ Result<void> sqlite_backup(const std::string& from, const std::string& to) {
   if (fs::exists(to))
     return make_error(ErrorCode::InvalidArgument, to + " exists already; name a new file for the backup");
   try {
-    Connection source(from, Access::read_only, "");
+    const Result<StoreFile> use = StoreFile::read(from);
+    if (!use) return use.error();
+    if (auto names = use->check_names(); !names) return names.error();
+    Connection source(use->path(), Access::read_only, "");
     source.never_checkpoint();
     const Result<SchemaState> state = read_schema(source, from);
     if (!state) return state.error();
+    if (state->empty) return make_error(ErrorCode::StoreNotFound, from + " is an empty file and holds no store");
     return backup_connection(source, to);
   } catch (const SqliteFailure& failure) {
     return to_error(failure, from);
   }
 }
 
-Result<void> sqlite_restore(const std::string& from, const std::string& to) {
-  if (auto there = missing(from); !there) return there;
-  auto owner = OwnerLock::take(to, "restoring a backup", SqliteOptions{}.owner_wait);
-  if (!owner) return owner.error();
-  try {
-    Connection backup(from, Access::read_only, "");
-    backup.never_checkpoint();
-    if (auto sound = check_backup(backup, from); !sound) return sound;
-    const std::string partial = to + ".partial";
-    remove_with_companions(partial);
-    if (auto copied = copy_to(backup, partial); !copied) return copied;
-    if (fs::exists(to)) {
-      retire_wal(to);
-      // The old file stays under another name: a restore never destroys data.
-      const std::string kept = to + ".replaced";
-      std::error_code ignored;
-      fs::remove(kept, ignored);
-      if (link(to.c_str(), kept.c_str()) != 0) return file_error(kept);
-    }
-    return move_into_place(partial, to);
-  } catch (const SqliteFailure& failure) {
-    return to_error(failure, from);
-  }
+Result<Restored> sqlite_restore(const std::string& from, const std::string& to) {
+  if (auto there = missing(from); !there) return there.error();
+  Result<StoreFile> file = StoreFile::own(to, "restoring a backup", SqliteOptions{}.owner_wait);
+  if (!file) return file.error();
+  return restore_owned(from, *file);
 }
 
 }  // namespace semel::store::sqlite

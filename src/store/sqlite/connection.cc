@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
@@ -11,12 +12,20 @@
 namespace semel::store::sqlite {
 namespace {
 
-[[noreturn]] void fail(sqlite3* db, int code) {
-  if (db != nullptr && sqlite3_extended_errcode(db) != SQLITE_OK) {
-    throw SqliteFailure{sqlite3_extended_errcode(db), sqlite3_errmsg(db)};
-  }
-  throw SqliteFailure{code, sqlite3_errstr(code)};
+// A file that could not be made or made longer for want of room says so only in the system's error number.
+bool is_want_of_room(sqlite3* db, int code) {
+  if (code != SQLITE_CANTOPEN && code != SQLITE_IOERR_SHMOPEN && code != SQLITE_IOERR_SHMMAP) return false;
+  const int error = sqlite3_system_errno(db);
+  return error == ENOSPC || error == EDQUOT;
 }
+
+SqliteFailure failure_of(sqlite3* db, int code) {
+  if (db == nullptr || sqlite3_extended_errcode(db) == SQLITE_OK) return {code, sqlite3_errstr(code)};
+  const int extended = sqlite3_extended_errcode(db);
+  return {is_want_of_room(db, extended) ? SQLITE_FULL : extended, sqlite3_errmsg(db)};
+}
+
+[[noreturn]] void fail(sqlite3* db, int code) { throw failure_of(db, code); }
 
 void require(sqlite3* db, int code) {
   if (code != SQLITE_OK) fail(db, code);
@@ -38,7 +47,7 @@ bool Statement::step() {
     sqlite3_reset(statement_);
     return false;
   }
-  SqliteFailure failure{sqlite3_extended_errcode(db_), sqlite3_errmsg(db_)};
+  const SqliteFailure failure = failure_of(db_, code);
   sqlite3_reset(statement_);
   throw failure;
 }
@@ -92,7 +101,7 @@ Connection::Connection(const std::string& path, Access access, const std::string
   if (access == Access::create) flags |= SQLITE_OPEN_CREATE;
   const int code = sqlite3_open_v2(path.c_str(), &db_, flags, vfs.empty() ? nullptr : vfs.c_str());
   if (code != SQLITE_OK) {
-    SqliteFailure failure{code, db_ != nullptr ? sqlite3_errmsg(db_) : sqlite3_errstr(code)};
+    const SqliteFailure failure = failure_of(db_, code);
     sqlite3_close_v2(db_);
     throw failure;
   }

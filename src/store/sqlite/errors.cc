@@ -70,6 +70,7 @@ batch::TablesError to_tables_error(const SqliteFailure& failure, const std::stri
 bool is_full(const SqliteFailure& failure) { return meaning(failure).code == ErrorCode::StoreFull; }
 bool is_corrupt(const SqliteFailure& failure) {
   const int code = primary(failure);
+  if (is_full(failure)) return false;
   return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR;
 }
 

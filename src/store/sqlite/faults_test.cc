@@ -210,8 +210,9 @@ TEST(SqliteFiles, ABackupOfALiveStoreIsWhole) {
   h.enqueue("after the backup");
   EXPECT_EQ(h.store().snapshot().value() == expected, false);
   h.close();
-  ASSERT_TRUE(sqlite_restore(to, options.path).ok());
-  EXPECT_TRUE(fs::exists(options.path + ".replaced"));
+  const Restored restored = sqlite_restore(to, options.path).value();
+  ASSERT_TRUE(restored.kept);
+  EXPECT_TRUE(fs::exists(*restored.kept));
   EXPECT_EQ(open_sqlite(options).value()->snapshot().value(), expected);
 }
 

@@ -27,8 +27,8 @@ using Statements = std::unordered_map<std::string_view, std::string_view>;
 
 Statements split_all() {
   Statements out;
-  for (const std::string_view text : {sql::execution, sql::grp, sql::identity, sql::lane, sql::ledger, sql::payload,
-                                      sql::run, sql::session, sql::verify, sql::waiting}) {
+  for (const std::string_view text : {sql::clock, sql::execution, sql::grp, sql::identity, sql::lane, sql::ledger,
+                                      sql::payload, sql::run, sql::session, sql::verify, sql::waiting}) {
     split(text, out);
   }
   return out;

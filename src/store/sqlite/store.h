@@ -15,17 +15,24 @@
 #include "store/sqlite/ballast.h"
 #include "store/sqlite/checkpoints.h"
 #include "store/sqlite/connection.h"
-#include "store/sqlite/owner_lock.h"
+#include "store/sqlite/errors.h"
 #include "store/sqlite/readers.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/store_file.h"
 #include "store/sqlite/tables.h"
 
 namespace semel::store::sqlite {
 
 class SqliteStore final : public Store {
  public:
-  // Without `writer` and `owner`: read-only.
-  SqliteStore(const SqliteOptions& options, std::unique_ptr<Connection> writer, std::optional<OwnerLock> owner);
+  struct Opened {
+    StoreFile file;
+    std::unique_ptr<Connection> writer;  // none: read-only
+    bool disk_is_full = false;
+    Duration clock_ahead{0};  // of the wall clock, unless the options bring one
+  };
+  // `options.path` is that of the file. Throws SqliteFailure.
+  SqliteStore(const SqliteOptions& options, Opened opened);
   ~SqliteStore() override;
 
   Applied apply(Batch& batch) override;
@@ -62,30 +69,48 @@ class SqliteStore final : public Store {
   template <class Work>
   auto reading(Work&& work, bool limited = true) -> Result<decltype(work(std::declval<Connection&>()))> {
     try {
-      Readers::Loan loan = readers_.lend(limited);
-      return work(*loan);
+      return read_once(work, limited);
+    } catch (const SqliteFailure& failure) {
+      if (!is_full(failure) || !ballast_.release()) return read_error(failure);
+    }
+    try {
+      return read_once(work, limited);
     } catch (const SqliteFailure& failure) {
       return read_error(failure);
     }
   }
+  template <class Work>
+  auto read_once(Work& work, bool limited) -> Result<decltype(work(std::declval<Connection&>()))> {
+    Readers::Loan loan = readers_.lend(limited);
+    if (!file_.is_in_place()) return file_is_gone(ErrorCode::StoreUnavailable);
+    return work(*loan);
+  }
   Error read_error(const SqliteFailure& failure);
+  Error file_is_gone(ErrorCode code) const;
 
+  void prepare_to_write(bool disk_is_full);
+  void note_clock();
   Applied run(Batch& batch);
+  Applied run_once(Batch& batch);
   // The disk was full: only batches that free space may run until the ballast is back.
   Applied run_in_reserve(Batch& batch);
-  void tidy_up(bool fold_all);
+  Applied clean_in_reserve(Batch& batch);
+  bool make_room();
+  void tidy_up();
+  void look_after_ballast(Instant now);
   Applied stop(Error error);
 
+  StoreFile file_;  // first: every connection is closed before it
   const SqliteOptions options_;
   base::LogSink& log_;
   std::optional<base::SystemClock> own_clock_;
   base::Clock& clock_;
-  std::optional<OwnerLock> owner_;
   std::unique_ptr<Connection> writer_;
   std::optional<SqliteTables> tables_;
   std::optional<Checkpoints> checkpoints_;
   Ballast ballast_;
   bool in_reserve_ = false;
+  Instant ballast_looked_at_{};
   Readers readers_;
   // Set once, by the first I/O error or damaged page: nothing is written after it.
   std::mutex fault_mutex_;

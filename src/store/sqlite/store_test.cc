@@ -114,9 +114,9 @@ TEST(SqliteStore, HotStatementsUseTheirKeys) {
   Harness h(options);
   Connection db(options.path, Access::read_only, "");
   for (const auto& [name, text] : all_statements()) {
-    if (name.starts_with("verify_") || name.ends_with("_list") || name == "session_over" || name == "lease_expired" ||
-        name == "batch_mark_prune" || name == "timer_next" || name == "ready_lanes" || name == "ledger_notes" ||
-        name == "execution_list_attention") {
+    if (name.starts_with("verify_") || name.starts_with("shift_") || name.ends_with("_list") ||
+        name == "session_over" || name == "lease_expired" || name == "batch_mark_prune" || name == "timer_next" ||
+        name == "ready_lanes" || name == "ledger_notes" || name == "execution_list_attention") {
       continue;
     }
     Statement plan(db.raw(), "EXPLAIN QUERY PLAN " + std::string(text));

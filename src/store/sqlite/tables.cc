@@ -110,10 +110,12 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
 void SqliteTables::commit(const BatchId& id, Instant now, bool changed) {
   guarded([&] {
     if (changed && marks_) db_.prepared("batch_mark_insert").bind(id, now).run();
+    if (changed) clock_note_.before_commit(db_, now);
     SEMEL_FP("sqlite.commit.before");
     if (changed && before_sync_ != nullptr && *before_sync_) (*before_sync_)();
     // Without changed pages this writes nothing and syncs nothing.
     db_.prepared("batch_commit").run();
+    if (changed) clock_note_.after_commit(now);
     SEMEL_FP("sqlite.commit.after");
   });
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "store/batch/tables.h"
+#include "store/sqlite/clock_note.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/errors.h"
 
@@ -28,6 +29,7 @@ class SqliteTables final : public batch::Tables {
   // Called before a commit that syncs; null: nobody.
   void before_sync(const std::function<void()>* call) { before_sync_ = call; }
   void* native_connection() override { return db_.raw(); }
+  ClockNote& clock_note() { return clock_note_; }
 
   // The last failure was a full disk.
   bool met_full() const { return met_full_; }
@@ -70,6 +72,7 @@ class SqliteTables final : public batch::Tables {
   void expect_one(int changed, const char* what);
 
   Connection& db_;
+  ClockNote clock_note_;
   const std::function<void()>* before_sync_ = nullptr;
   const std::string path_;
   const bool marks_;

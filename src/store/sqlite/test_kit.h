@@ -102,14 +102,17 @@ class Harness {
 
   ExecutionId enqueue(const std::string& id) { return apply<core::EnqueueAnswer>(task(id)).execution; }
 
-  std::vector<core::ClaimedTask> claim(std::int32_t limit) {
+  core::TaskClaim claim_of(std::int32_t limit, bool limited_lane = false) {
     core::TaskClaim claim;
     claim.id = next_id<ClaimId>();
     claim.session = session_;
     claim.worker = "worker-1";
     claim.lease = std::chrono::seconds(30);
-    claim.lanes.push_back({lane_, limit, false});
-    return apply<core::ClaimAnswer>(claim).tasks;
+    claim.lanes.push_back({lane_, limit, limited_lane});
+    return claim;
+  }
+  std::vector<core::ClaimedTask> claim(std::int32_t limit, bool limited_lane = false) {
+    return apply<core::ClaimAnswer>(claim_of(limit, limited_lane)).tasks;
   }
 
   core::EndAnswer complete(const core::Execution& execution, const std::string& result) {
