@@ -1,5 +1,7 @@
 #include "sdk/host.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <set>
 #include <system_error>
@@ -19,7 +21,11 @@ constexpr Duration kLookAtDoor = std::chrono::milliseconds(5);
 
 }  // namespace
 
+OwnProcess::OwnProcess() : id_(getpid()) {}
+bool OwnProcess::is_another() const { return getpid() != id_; }
+
 WorkerMetrics Pool::metrics() {
+  if (process.is_another()) return {};
   const std::lock_guard lock(mutex);
   const engine::WorkerStats stats = driver != nullptr ? driver->stats() : last;
   const engine::KeeperStats runs = driver != nullptr ? driver->run_stats() : last_runs;
@@ -41,6 +47,7 @@ WorkerMetrics Pool::metrics() {
 }
 
 void Pool::stop(Duration grace) {
+  if (process.is_another()) return;
   const std::lock_guard lock(mutex);
   if (driver == nullptr) return;
   driver->stop(grace);
@@ -50,6 +57,18 @@ void Pool::stop(Duration grace) {
 }
 
 Error Host::closed() { return make_error(ErrorCode::ShuttingDown, "the engine was shut down"); }
+
+Error Host::inherited() const {
+  return make_error(ErrorCode::Unsupported, "the engine belongs to process " + std::to_string(process_.id()) +
+                                                ", of which this one is a fork: open an engine here (that of a SQLite "
+                                                "file which was open there: after exec)");
+}
+
+std::shared_ptr<Host> Host::make(std::unique_ptr<Driver> driver, HostOptions options) {
+  return {new Host(std::move(driver), std::move(options)), [](Host* host) {
+            if (!host->process_.is_another()) delete host;
+          }};
+}
 
 Error Host::idle() {
   return make_error(ErrorCode::NotReady,
@@ -226,6 +245,7 @@ Result<std::string> Host::query(const std::string& tenant, const std::string& wo
 
 MetricsSnapshot Host::metrics() {
   MetricsSnapshot out;
+  if (process_.is_another()) return out;
   {
     const std::lock_guard lock(pools_mutex_);
     for (const auto& pool : pools_) add(out.workers, pool->metrics());
@@ -287,6 +307,7 @@ std::unique_lock<std::shared_mutex> Host::close_door(std::int64_t deadline) {
 }
 
 void Host::shutdown(Duration grace) {
+  if (process_.is_another()) return;
   std::call_once(shut_down_, [&] {
     closing_.store(true);
     grace = std::clamp(grace, Duration{0}, kLongestGrace);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,7 +20,20 @@
 
 namespace semel::sdk {
 
+// The process that made it. A child of fork() holds a copy without the threads, and mutexes that nobody may ever
+// unlock.
+class OwnProcess {
+ public:
+  OwnProcess();
+  bool is_another() const;
+  std::int64_t id() const { return id_; }
+
+ private:
+  std::int64_t id_;
+};
+
 struct Pool {
+  const OwnProcess process;
   std::mutex mutex;
   std::unique_ptr<PoolDriver> driver;  // null once it is stopped
   engine::WorkerStats last;            // kept when it is stopped
@@ -40,15 +54,21 @@ class Host : public std::enable_shared_from_this<Host> {
   Host(std::unique_ptr<Driver> driver, HostOptions options)
       : driver_(std::move(driver)), options_(std::move(options)) {}
   ~Host() { shutdown(std::chrono::seconds(30)); }
+  // Never destroyed in a child that fork() made: neither the threads nor the locks of the store came along.
+  static std::shared_ptr<Host> make(std::unique_ptr<Driver> driver, HostOptions options);
 
   const std::string& tenant() const { return options_.tenant; }
   const Sealer& sealer() const { return options_.env->sealer; }
   const std::shared_ptr<const HandlerEnv>& env() const { return options_.env; }
-  void post(std::function<void()> call) const { options_.env->post(std::move(call)); }
+  void post(std::function<void()> call) const {
+    if (process_.is_another()) return call();  // the thread for callbacks stayed with the parent
+    options_.env->post(std::move(call));
+  }
 
   // Uses the engine unless it is closed. Handlers may go on while their pool is drained.
   template <class T, class Use>
   Result<T> with(Use&& use) {
+    if (process_.is_another()) return inherited();
     const std::shared_lock lock(door_);
     if (driver_ == nullptr || (closing_.load() && !inside_handler())) return closed();
     return use(*driver_);
@@ -71,6 +91,7 @@ class Host : public std::enable_shared_from_this<Host> {
   // The same without waiting; `done` runs where callbacks run.
   template <class T, class Call>
   void tell(Call&& call, std::function<void(Result<T>)> done) {
+    if (process_.is_another()) return done(inherited());
     const auto posted = [self = shared_from_this(), done = std::move(done)](Result<T> result) {
       self->post([done, result = std::move(result)]() mutable { done(std::move(result)); });
     };
@@ -84,6 +105,7 @@ class Host : public std::enable_shared_from_this<Host> {
   // As `with`, for calls that run user code on the caller's thread: shutdown waits for them.
   template <class T, class Use>
   Result<T> with_handler(Use&& use) {
+    if (process_.is_another()) return inherited();
     const std::shared_ptr<void> counted(nullptr, [this](void*) { count_inline(-1); });
     count_inline(+1);
     return with<T>(std::forward<Use>(use));
@@ -102,6 +124,7 @@ class Host : public std::enable_shared_from_this<Host> {
 
  private:
   static Error closed();
+  Error inherited() const;
   static Error idle();
   bool query_owner(ExecutionId run, const std::string& name, const std::string& args,
                    const engine::Callback<std::string>& done);
@@ -112,6 +135,7 @@ class Host : public std::enable_shared_from_this<Host> {
   void stop_pools(Duration grace);
   std::unique_lock<std::shared_mutex> close_door(std::int64_t deadline);
 
+  const OwnProcess process_;
   std::shared_mutex door_;  // held shared by every call; exclusively to take the driver away
   std::unique_ptr<Driver> driver_;
   const HostOptions options_;

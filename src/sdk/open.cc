@@ -69,7 +69,7 @@ Result<Engine> Engine::open(std::string_view url, const Options& options) {
       sdk::HandlerEnv{sdk::Sealer(options.codec().value_or(nullptr)), sink, callbacks.post});
   host.drain_callbacks = callbacks.drain;
   if (auto known = driver->engine().tenant(host.tenant); !known) return std::move(known).error();
-  return Engine(std::make_shared<sdk::Host>(std::move(driver), std::move(host)));
+  return Engine(sdk::Host::make(std::move(driver), std::move(host)));
 }
 
 }  // namespace semel
