@@ -51,6 +51,19 @@ Answer decide_part(const LeaseForget& op, RowCache& rows, Instant) {
 
 // ---- expired sessions -----------------------------------------------------------------------------------------------
 
+namespace {
+
+// By a store whose history changed under its holder: without a session.
+bool is_void(const Lease& lease) { return lease.session.is_nil(); }
+
+// As its holder would by a release.
+void give_back(RowCache& rows, Execution& e, Instant now) {
+  if (e.kind == Kind::task) e.attempt -= 1;
+  requeue(rows, e, AttemptEnd::released, now, now);
+}
+
+}  // namespace
+
 void gather_part(const SessionsExpire& op, const RowCache& rows, Instant now, Needs& needs) {
   if (!rows.leases_expired) {
     needs.leases_expired = std::max(needs.leases_expired, op.limit);
@@ -63,7 +76,8 @@ void gather_part(const SessionsExpire& op, const RowCache& rows, Instant now, Ne
     for (const LeasedExecution& leased : lease->executions) {
       if (!want(rows.executions, leased.execution, needs.executions)) continue;
       const Execution* e = rows.executions.find(leased.execution);
-      if (!e || !is_claimed(*e) || e->version != leased.version || lease_is_live(*e, nullptr, now)) continue;
+      if (!e || !is_claimed(*e) || e->version != leased.version) continue;
+      if (!is_void(*lease) && lease_is_live(*e, nullptr, now)) continue;
       gather_fail(*e, rows, needs);
       if (e->flags & kHoldsSlot) ++frees[slot_key_of(*e)];
     }
@@ -80,11 +94,14 @@ std::vector<LeasedExecution> expire_lease(RowCache& rows, const Lease& lease, In
     answer.looked_at += 1;
     const Execution* e = rows.executions.find(leased.execution);
     if (!e || !is_claimed(*e) || e->version != leased.version) continue;
-    if (lease_is_live(*e, nullptr, now)) {
+    if (is_void(lease)) {
+      give_back(rows, rows.executions.update(e->id), now);
+    } else if (lease_is_live(*e, nullptr, now)) {
       held.push_back(leased);
       continue;
+    } else {
+      lose_lease(rows, rows.executions.update(e->id), now);
     }
-    lose_lease(rows, rows.executions.update(e->id), now);
     answer.changed += 1;
   }
   return held;

@@ -4,6 +4,7 @@
 
 #include "base/duration.h"
 #include "core/validate.h"
+#include "engine/in_history.h"
 #include "engine/send.h"
 
 namespace semel::engine {
@@ -37,6 +38,7 @@ store::ExecutionView Engine::view_of(core::ClaimedTask task) {
 }
 
 void Engine::claim(ClaimRequest request, Callback<Views> done) {
+  const InHistory in(directory_.history());
   if (auto ok = check_claim(request); !ok) return done(ok.error());
   auto tenant = directory_.tenant(request.tenant);
   if (!tenant) return done(tenant.error());
@@ -111,8 +113,9 @@ void Engine::claim_in(SessionId session, std::shared_ptr<const ClaimRequest> req
 
 void Engine::wait_for_claim(std::shared_ptr<const ClaimRequest> request, core::TenantId tenant, Instant deadline,
                             Callback<Views> done) {
-  auto look = [this, request, tenant, deadline, done](Instant now,
-                                                      const SeenExecutions&) -> std::optional<ExecutionId> {
+  auto look = [this, request, tenant, deadline, done, history = InHistory::current().value_or(directory_.history())](
+                  Instant now, const SeenExecutions&) -> std::optional<ExecutionId> {
+    const InHistory in(history);
     auto wants = wants_of(*request, tenant);
     if (wants && wants->empty()) {
       if (now < deadline) return ExecutionId{};
@@ -132,6 +135,7 @@ void Engine::wait_for_claim(std::shared_ptr<const ClaimRequest> request, core::T
 }
 
 void Engine::deliver(DeliverRequest request, Callback<DeliverOutcome> done) {
+  const InHistory in(directory_.history());
   if (!request.execution)
     if (auto ok = core::validate_id("job_id", request.job_id); !ok) return done(ok.error());
   if (auto ok = core::validate_id("worker", request.worker); !ok) return done(ok.error());

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/validate.h"
+#include "engine/in_history.h"
 #include "engine/prepare.h"
 #include "engine/request_json.h"
 #include "engine/send.h"
@@ -54,6 +55,7 @@ void Engine::with_lane(core::TenantId tenant, const std::string& queue, Callback
 }
 
 void Engine::enqueue(EnqueueRequest request, Callback<EnqueueOutcome> done) {
+  const InHistory in(directory_.history());
   auto prepared = prepare(request);
   if (!prepared) return done(std::move(prepared).error());
   const auto submit = [this](Prepared& ready, const LaneEntry& lane, Callback<EnqueueOutcome> answer) {
@@ -95,6 +97,7 @@ void Engine::settle_lanes(std::shared_ptr<std::vector<Result<Prepared>>> all, st
 }
 
 void Engine::enqueue_batch(std::vector<EnqueueRequest> requests, Callback<std::vector<Result<EnqueueOutcome>>> done) {
+  const InHistory in(directory_.history());
   if (requests.size() > core::kMaxBatchItems)
     return done(make_error(ErrorCode::PayloadTooLarge, "a batch has at most " + std::to_string(core::kMaxBatchItems) +
                                                            " items, not " + std::to_string(requests.size())));
@@ -135,6 +138,7 @@ void Engine::enqueue_batch(std::vector<EnqueueRequest> requests, Callback<std::v
 
 void Engine::enqueue_within(std::function<Result<void>(void*)> function, std::vector<EnqueueRequest> requests,
                             Callback<std::vector<EnqueueOutcome>> done) {
+  const InHistory in(directory_.history());
   auto all = std::make_shared<std::vector<Result<Prepared>>>();
   for (auto& request : requests) {
     auto prepared = prepare(request);
@@ -161,6 +165,7 @@ void Engine::enqueue_within(std::function<Result<void>(void*)> function, std::ve
 }
 
 void Engine::signal_with_start(SignalRequest request, EnqueueRequest start, Callback<core::SignalAnswer> done) {
+  const InHistory in(directory_.history());
   request.tenant = start.tenant;
   request.workflow_id = start.task_id.value_or("");
   request.execution.reset();
@@ -178,6 +183,7 @@ void Engine::signal_with_start(SignalRequest request, EnqueueRequest start, Call
 }
 
 void Engine::feed_inbox(core::InboxRow row, Callback<bool> done) {
+  const InHistory in(directory_.history());
   const auto feed = [this, done](core::InboxFeed operation) {
     writer_.submit_internal(std::move(operation), [done](core::Answer answer) {
       if (auto* error = std::get_if<Error>(&answer)) return done(std::move(*error));
@@ -200,6 +206,7 @@ void Engine::feed_inbox(core::InboxRow row, Callback<bool> done) {
 }
 
 void Engine::group_create(GroupRequest request, Callback<GroupOutcome> done) {
+  const InHistory in(directory_.history());
   if (request.total < 1)
     return done(
         make_error(ErrorCode::InvalidArgument, "total must be at least 1, not " + std::to_string(request.total)));

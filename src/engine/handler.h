@@ -39,7 +39,8 @@ class Run {
   store::ExecutionView task;  // as claimed; `task.execution.progress` is what the last attempt left
   ClaimId claim;
   SessionId session;
-  Instant started_at{};  // set by the executor when the handler starts
+  std::uint64_t history = 0;  // of the store, in which it was claimed
+  Instant started_at{};       // set by the executor when the handler starts
 
   // ---- for the handler ----
   bool stop_requested() const { return stop_.load(std::memory_order_acquire) != StopReason::none; }

@@ -1,5 +1,7 @@
 #include "engine/inline_runs.h"
 
+#include "engine/in_history.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -28,6 +30,7 @@ Instant InlineRuns::step(Instant now) {
   {
     std::lock_guard lock(mutex_);
     for (auto& [id, entry] : runs_) {
+      if (entry.run->history != engine_.env().store.history()) entry.run->request_stop(StopReason::lease_lost);
       if (now >= entry.next_beat) {
         entry.next_beat = add_saturated(now, entry.lease / 3);
         due.emplace_back(entry.run, entry.lease);
@@ -37,6 +40,7 @@ Instant InlineRuns::step(Instant now) {
   }
   for (auto& [run, lease] : due) {
     const auto& row = run->task.execution;
+    const InHistory in(run->history);
     engine_.writer().submit_internal(core::TaskHeartbeat{row.id, row.version, lease, run->take_progress()},
                                      [run = run](core::Answer answer) {
                                        const auto* beat = std::get_if<core::HeartbeatAnswer>(&answer);

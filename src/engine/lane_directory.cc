@@ -4,15 +4,41 @@
 
 #include "base/text.h"
 #include "core/transition.h"
+#include "engine/in_history.h"
 
 namespace semel::engine {
 
+std::uint64_t LaneDirectory::history() const {
+  std::lock_guard lock(mutex_);
+  turn();
+  return history_;
+}
+
+void LaneDirectory::turn() const {
+  const std::uint64_t now = store_.history();
+  if (history_ == now) return;
+  history_ = now;
+  tenants_.clear();
+  lanes_.clear();
+  names_.clear();
+}
+
+bool LaneDirectory::is_of_past() const {
+  turn();
+  const auto in = InHistory::current();
+  return in && *in != history_;
+}
+
 Result<std::vector<LaneRef>> LaneDirectory::refresh() {
+  const std::uint64_t asked_in = history();
   auto tenants = store_.tenant_list();
   if (!tenants) return tenants.error();
   auto lanes = store_.lane_list();
   if (!lanes) return lanes.error();
   std::lock_guard lock(mutex_);
+  turn();
+  if (history_ != asked_in)
+    return make_error(ErrorCode::StoreUnavailable, "the store's history changed while its queues were read; ask again");
   for (const auto& [id, name] : *tenants) tenants_.insert_or_assign(name, id);
   std::vector<LaneRef> changed;
   for (const auto& lane : *lanes) {
@@ -25,8 +51,11 @@ Result<std::vector<LaneRef>> LaneDirectory::refresh() {
 }
 
 Result<core::TenantId> LaneDirectory::tenant(std::string_view name) {
+  std::uint64_t asked_in = 0;
   {
     std::lock_guard lock(mutex_);
+    turn();
+    asked_in = history_;
     if (const auto it = tenants_.find(name); it != tenants_.end()) return it->second;
   }
   auto found = store_.tenant_find(name);
@@ -34,12 +63,14 @@ Result<core::TenantId> LaneDirectory::tenant(std::string_view name) {
   if (!*found)
     return make_error(ErrorCode::TenantNotFound,
                       "tenant " + base::printable(name) + " does not exist; create it first");
+  const InHistory in(asked_in);
   learn(**found, name);
   return **found;
 }
 
 std::optional<std::string> LaneDirectory::tenant_name(core::TenantId id) const {
   std::lock_guard lock(mutex_);
+  if (is_of_past()) return std::nullopt;
   for (const auto& [name, known] : tenants_)
     if (known == id) return name;
   return std::nullopt;
@@ -47,6 +78,7 @@ std::optional<std::string> LaneDirectory::tenant_name(core::TenantId id) const {
 
 LaneRef LaneDirectory::find(core::TenantId tenant, std::string_view queue) const {
   std::lock_guard lock(mutex_);
+  if (is_of_past()) return nullptr;
   const auto queues = names_.find(tenant);
   if (queues == names_.end()) return nullptr;
   const auto it = queues->second.find(queue);
@@ -55,12 +87,14 @@ LaneRef LaneDirectory::find(core::TenantId tenant, std::string_view queue) const
 
 LaneRef LaneDirectory::find(core::LaneId id) const {
   std::lock_guard lock(mutex_);
+  if (is_of_past()) return nullptr;
   const auto it = lanes_.find(id);
   return it == lanes_.end() ? nullptr : it->second;
 }
 
 std::vector<LaneRef> LaneDirectory::all() const {
   std::lock_guard lock(mutex_);
+  turn();
   std::vector<LaneRef> out;
   out.reserve(lanes_.size());
   for (const auto& [id, lane] : lanes_) out.push_back(lane);
@@ -77,12 +111,14 @@ Duration LaneDirectory::shortest_retention() const {
 
 void LaneDirectory::learn(const core::Lane& lane) {
   std::lock_guard lock(mutex_);
+  if (is_of_past()) return;
   const auto known = lanes_.find(lane.id);
   if (known == lanes_.end() || known->second->lane.revision <= lane.revision) put(lane);
 }
 
 void LaneDirectory::learn(core::TenantId id, std::string_view name) {
   std::lock_guard lock(mutex_);
+  if (is_of_past()) return;
   tenants_.insert_or_assign(std::string(name), id);
 }
 

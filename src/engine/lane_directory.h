@@ -1,5 +1,7 @@
 // Tenants and lanes by name and number, cached. Refreshed from the store about once a second and by every answer that
 // carries a lane, so a pause or a new limit reaches every node within a second. Thread-safe.
+//
+// Empty again as soon as the store has another history (in_history.h): the numbers of before may be others' now.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,9 @@ class LaneDirectory {
  public:
   explicit LaneDirectory(store::Store& store) : store_(store) {}
 
+  // In which it reads and answers now. To be asked before the names whose numbers are to be used.
+  std::uint64_t history() const;
+
   // Reads all tenants and lanes. Lanes whose config changed since the last look are returned.
   Result<std::vector<LaneRef>> refresh();
 
@@ -46,13 +51,17 @@ class LaneDirectory {
   void learn(core::TenantId id, std::string_view name);
 
  private:
-  LaneRef put(const core::Lane& lane);  // mutex_ held
+  // Mutex held:
+  void turn() const;        // forgets what belongs to another history
+  bool is_of_past() const;  // this thread works with numbers of another history
+  LaneRef put(const core::Lane& lane);
 
   store::Store& store_;
   mutable std::mutex mutex_;
-  std::map<std::string, core::TenantId, std::less<>> tenants_;
-  std::unordered_map<core::LaneId, LaneRef, core::KeyHash> lanes_;
-  std::map<core::TenantId, std::map<std::string, LaneRef, std::less<>>> names_;
+  mutable std::uint64_t history_ = 0;
+  mutable std::map<std::string, core::TenantId, std::less<>> tenants_;
+  mutable std::unordered_map<core::LaneId, LaneRef, core::KeyHash> lanes_;
+  mutable std::map<core::TenantId, std::map<std::string, LaneRef, std::less<>>> names_;
 };
 
 }  // namespace semel::engine

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "core/validate.h"
+#include "engine/in_history.h"
 #include "engine/prepare.h"
 #include "engine/send.h"
 
@@ -36,24 +37,28 @@ void take_answer(BulkItem& item, const core::Answer& answer) {
 }  // namespace
 
 void Engine::cancel(std::string_view tenant, ExecutionId execution, Callback<core::CancelAnswer> done) {
+  const InHistory in(directory_.history());
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   send(core::ExecutionCancel{*id, execution}, std::move(done));
 }
 
 void Engine::redrive(std::string_view tenant, ExecutionId execution, Callback<core::RedriveAnswer> done) {
+  const InHistory in(directory_.history());
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   send(core::ExecutionRedrive{*id, execution, env_.next_id<ExecutionId>()}, std::move(done));
 }
 
 void Engine::discard(std::string_view tenant, ExecutionId execution, Callback<core::DiscardAnswer> done) {
+  const InHistory in(directory_.history());
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   send(core::ExecutionDiscard{*id, execution}, std::move(done));
 }
 
 void Engine::bulk(BulkRequest request, Callback<BulkPage> done) {
+  const InHistory in(directory_.history());
   auto& filter = request.filter;
   if (filter.limit < 1 || filter.limit > kMaxPage)
     return done(
@@ -102,6 +107,7 @@ void Engine::queue_pause(std::string_view tenant, std::string queue, bool paused
 }
 
 void Engine::change_lane(std::string_view tenant, core::LaneEnsure change, Callback<core::Lane> done) {
+  const InHistory in(directory_.history());
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   if (auto ok = core::validate_queue(change.queue); !ok) return done(ok.error());
@@ -165,6 +171,7 @@ Result<std::vector<std::string>> Engine::tenant_list() {
 // ---- keys and purge -------------------------------------------------------------------------------------------------
 
 void Engine::key_release(std::string_view tenant, std::string key, bool force, Callback<core::KeyAnswer> done) {
+  const InHistory in(directory_.history());
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   if (auto ok = core::validate_id("key", key); !ok) return done(ok.error());

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/in_history.h"
 #include "engine/owned_run.h"
 
 namespace semel::engine {
@@ -38,7 +39,8 @@ void RunKeeper::close() {
   while (inside_.load() != 0) std::this_thread::yield();
 }
 
-void RunKeeper::submit(core::Operation operation, Writer::Done done) {
+void RunKeeper::submit(const Owned& run, core::Operation operation, Writer::Done done) {
+  const InHistory in(run.claimed.history);
   {
     std::lock_guard lock(mutex_);
     ++under_way_;
@@ -293,12 +295,13 @@ void RunKeeper::again_later(std::function<void()> what) {
 
 // `busy` is set by the caller and stays: nothing happens to the run any more.
 void RunKeeper::give_up(const OwnedRef& run, Duration delay, bool no_handler) {
-  submit(core::TaskRelease{run->row().id, run->row().version, delay, no_handler},
+  submit(*run, core::TaskRelease{run->row().id, run->row().version, delay, no_handler},
          [this, run, delay, no_handler](core::Answer answer) {
            const auto* error = std::get_if<Error>(&answer);
            const bool settled =
                error == nullptr || error->code == ErrorCode::LeaseLost || error->code == ErrorCode::ExecutionNotFound;
            if (settled) return forget(run, true);
+           if (env_.store.history() != run->claimed.history) return forget(run, false);
            if (error->code == ErrorCode::ShuttingDown || error->code == ErrorCode::StoreCorrupt)
              return forget(run, false);
            again_later([this, run, delay, no_handler] { give_up(run, delay, no_handler); });

@@ -129,7 +129,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   void unrest(Owned& run);         // mutex held
   void again_later(std::function<void()> what);
   void watch();
-  void submit(core::Operation operation, Writer::Done done);
+  void submit(const Owned& run, core::Operation operation, Writer::Done done);
 
   Engine& engine_;
   Env& env_;

@@ -426,7 +426,7 @@ bool RunKeeper::refuse_start(Owned& run, PendingEntry& pending, const Error& err
 }
 
 void RunKeeper::make_lane(const OwnedRef& run, const std::string& queue) {
-  submit(core::LaneEnsure{run->row().tenant, queue, std::nullopt}, [this, run](core::Answer answer) {
+  submit(*run, core::LaneEnsure{run->row().tenant, queue, std::nullopt}, [this, run](core::Answer answer) {
     if (const auto* made = std::get_if<core::LaneAnswer>(&answer)) {
       engine_.directory().learn(made->lane);
       return end_turn(run);
@@ -453,7 +453,7 @@ void RunKeeper::record(const OwnedRef& run) {
     ++stats_.advances;
   }
   advance.waits = run->asked_to_wait;
-  submit(std::move(advance), [this, run](core::Answer answer) { recorded(run, std::move(answer)); });
+  submit(*run, std::move(advance), [this, run](core::Answer answer) { recorded(run, std::move(answer)); });
 }
 
 void RunKeeper::recorded(const OwnedRef& run, core::Answer answer) {

@@ -7,6 +7,7 @@
 #include "base/json_value.h"
 #include "core/run.h"
 #include "core/validate.h"
+#include "engine/in_history.h"
 #include "engine/prepare.h"
 #include "engine/send.h"
 
@@ -93,6 +94,7 @@ Result<core::RunSignal> prepare_signal(SignalRequest request, core::TenantId ten
 }
 
 void Engine::signal(SignalRequest request, Callback<core::SignalAnswer> done) {
+  const InHistory in(directory_.history());
   auto tenant = directory_.tenant(request.tenant);
   if (!tenant) return done(tenant.error());
   auto operation = prepare_signal(std::move(request), *tenant, env_.next_id<MailId>());
@@ -103,6 +105,7 @@ void Engine::signal(SignalRequest request, Callback<core::SignalAnswer> done) {
 // ---- updates --------------------------------------------------------------------------------------------------------
 
 void Engine::update(SignalRequest request, Instant deadline, Callback<UpdateOutcome> done) {
+  const InHistory in(directory_.history());
   auto tenant = directory_.tenant(request.tenant);
   if (!tenant) return done(tenant.error());
   request.update = true;
@@ -172,6 +175,7 @@ void Engine::await_update(core::TenantId tenant, ExecutionId first, std::string 
 }
 
 void Engine::terminate(std::string_view tenant, ExecutionId execution, Callback<core::CancelAnswer> done) {
+  const InHistory in(directory_.history());
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   core::ExecutionCancel operation{*id, execution};
@@ -180,6 +184,7 @@ void Engine::terminate(std::string_view tenant, ExecutionId execution, Callback<
 }
 
 void Engine::resume(std::string_view tenant, ExecutionId execution, Callback<core::ResumeAnswer> done) {
+  const InHistory in(directory_.history());
   auto id = directory_.tenant(tenant);
   if (!id) return done(id.error());
   send(core::RunResume{*id, execution}, std::move(done));

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "engine/in_history.h"
 #include "engine/inline_runs.h"
 #include "engine/offer_book.h"
 #include "engine/threads_handlers.h"
@@ -398,15 +399,18 @@ std::optional<Error> Runtime::fatal_error() const {
 Result<DeliverOutcome> Runtime::deliver(DeliverRequest request, const Handler& handler) {
   const std::string tenant = request.tenant;
   const Duration lease = request.lease;
+  const std::uint64_t history = engine().directory().history();
   auto delivered = wait<DeliverOutcome>([&](auto done) { engine().deliver(std::move(request), std::move(done)); });
   if (!delivered || delivered->outcome != core::DeliveryOutcome::claimed) return delivered;
   auto run = std::make_shared<Run>();
   run->task = delivered->execution;
+  run->history = history;
   run->started_at = impl_->now();
   impl_->inline_runs.add(run, lease, run->started_at);
   impl_->heartbeat_bell.ring();
   HandlerOutcome outcome = call_guarded(handler, *run);
   impl_->inline_runs.remove(*run);
+  const InHistory in(history);
   const ExecutionId id = run->task.execution.id;
   const std::int32_t version = run->task.execution.version;
   if (auto progress = run->take_progress(); progress && outcome.kind != HandlerOutcome::Kind::succeeded)

@@ -67,7 +67,20 @@ SeenExecutions WaitingRoom::read_all(const std::list<Waiter>& due) {
   return seen;
 }
 
+// They wait for what has the number of their tenant in another history.
+void WaitingRoom::drop_past() {
+  std::list<Waiter> past;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto now = store_.history(); std::exchange(history_, now) != now) past.swap(waiters_);
+  }
+  for (auto& waiter : past)
+    waiter.drop(
+        make_error(ErrorCode::StoreUnavailable, "the store has another history than when this was asked; ask again"));
+}
+
 Instant WaitingRoom::step(Instant now) {
+  drop_past();
   std::list<Waiter> due;
   {
     std::lock_guard lock(mutex_);

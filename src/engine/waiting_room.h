@@ -63,8 +63,11 @@ class WaitingRoom {
   void enter(Waiter waiter);
   SeenExecutions read_all(const std::list<Waiter>& due);
 
+  void drop_past();
+
   store::Store& store_;
   mutable std::mutex mutex_;
+  std::uint64_t history_ = 0;  // of the store, in which those who wait read their numbers
   std::list<Waiter> waiters_;
   // While a step looks: what was noted since it began.
   std::size_t looking_ = 0;

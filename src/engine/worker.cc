@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "engine/in_history.h"
 
 namespace semel::engine {
 namespace {
@@ -48,10 +49,13 @@ void Worker::poke() const {
 
 // Every answer finds the worker alive: it is not destroyed before it is quiet.
 void Worker::submit(core::Operation operation, Writer::Done done) {
+  std::uint64_t history = 0;
   {
     std::lock_guard lock(mutex_);
     ++under_way_;
+    history = history_;
   }
+  const InHistory in(history);
   engine_.writer().submit_internal(std::move(operation), [this, done = std::move(done)](core::Answer answer) {
     if (done) done(std::move(answer));
     std::lock_guard lock(mutex_);
@@ -72,6 +76,7 @@ Instant Worker::step(Instant now) {
   Instant next;
   {
     std::lock_guard lock(mutex_);
+    check_history(todo);
     plan_session(now, todo);
     while (!retry_ends_.empty() && retry_ends_.front().first <= now) {
       todo.end.push_back(std::move(retry_ends_.front().second));
@@ -125,6 +130,7 @@ void Worker::plan_session(Instant now, Todo& todo) {
   if (session_state_ != SessionState::none || draining_ || now < open_at_) return;
   session_state_ = SessionState::opening;
   session_ = env_.next_id<SessionId>();
+  history_ = engine_.directory().history();
   todo.open = core::SessionOpen{session_, options_.name, options_.lease};
 }
 
@@ -170,6 +176,15 @@ void Worker::lose_session(Todo& todo) {
     if (asking->unknown && !asking->resent) *asking = {};  // its session is not renewed any more
 }
 
+// What was claimed in another history may be anybody's in this one.
+bool Worker::check_history(Todo& todo) {
+  if (session_state_ != SessionState::open || env_.store.history() == history_) return false;
+  env_.log.write(base::LogLevel::error, "worker session given up: the store has another history",
+                 {{"worker", options_.name}});
+  lose_session(todo);
+  return true;
+}
+
 void Worker::session_renewed(SessionId session, core::Answer answer) {
   const Instant now = store_now();
   Todo todo;
@@ -200,6 +215,7 @@ Instant Worker::heartbeat(Instant now) {
   Instant next;
   {
     std::lock_guard lock(mutex_);
+    check_history(todo);
     if (session_state_ == SessionState::open && now >= session_expires_) {
       env_.log.write(base::LogLevel::error, "worker session expired before it could be renewed",
                      {{"worker", options_.name}});
@@ -363,6 +379,7 @@ std::vector<Rider> Worker::ride(const FreshLanes& lanes, Instant now) {
   std::vector<core::TaskClaim> claims;
   {
     std::lock_guard lock(mutex_);
+    if (env_.store.history() != history_) return {};
     if (auto claim = ride_tasks(lanes.tasks, now)) claims.push_back(*std::move(claim));
     if (auto claim = ride_runs(lanes.runs, now)) claims.push_back(*std::move(claim));
     under_way_ += static_cast<int>(claims.size());
@@ -458,6 +475,7 @@ void Worker::take_tasks(const core::TaskClaim& claim, core::ClaimAnswer answer, 
                                      lane ? lane->lane.queue : ""};
     run->claim = claim.id;
     run->session = claim.session;
+    run->history = InHistory::current().value_or(history_);
     if (gone) {  // claimed under a session that is over: given back before it expires
       todo.release.push_back(std::move(run));
       continue;
@@ -497,7 +515,7 @@ void Worker::take_runs(const core::TaskClaim& claim, core::ClaimAnswer answer, T
     const LaneRef lane = engine_.directory().find(task.execution.lane);
     todo.own.push_back({store::ExecutionView{std::move(task.execution), std::move(task.payload),
                                              lane ? lane->tenant : "", lane ? lane->lane.queue : ""},
-                        claim.id, claim.session});
+                        claim.id, claim.session, InHistory::current().value_or(history_)});
   }
   for (const auto& want : claim.lanes)
     if (per_lane[want.lane] < want.limit) run_lanes_.mark_empty(want.lane);

@@ -67,6 +67,7 @@ struct ClaimedRun {
   store::ExecutionView view;
   ClaimId claim;
   SessionId session;
+  std::uint64_t history = 0;  // of the store, in which it was claimed
 };
 
 // Keeps the runs that a worker claims (run_keeper.h). The worker calls it; it never calls the worker under a lock of
@@ -181,6 +182,7 @@ class Worker {
   void recovered(core::TaskClaim claim, core::Answer answer);
   void plan_dispatch(Todo& todo);
   void lose_session(Todo& todo);
+  bool check_history(Todo& todo);  // true: the store has another one, the session was given up
   void forget(const Run& run, bool closed);
   int wanted() const;
   Instant next_step(Instant now) const;
@@ -215,6 +217,7 @@ class Worker {
   LanePicker run_lanes_;
   SessionState session_state_ = SessionState::none;
   SessionId session_;
+  std::uint64_t history_ = 0;  // of the store, in which the session was opened
   Instant session_expires_{};
   Instant renew_at_ = kEndOfTime;
   Instant open_at_{};

@@ -4,6 +4,7 @@
 
 #include "base/failpoint.h"
 #include "core/validate.h"
+#include "engine/in_history.h"
 #include "engine/prepare.h"
 #include "engine/worker.h"
 
@@ -54,7 +55,9 @@ bool Worker::begin(Run& run, Instant now) {
   Todo todo;
   {
     std::lock_guard lock(mutex_);
-    const bool live = run.stop_reason() != StopReason::lease_lost && run.session == session_ && now < session_expires_;
+    const bool past = check_history(todo);
+    const bool live =
+        !past && run.stop_reason() != StopReason::lease_lost && run.session == session_ && now < session_expires_;
     if (live) {
       run.started_at = now;
       run.next_beat = add_saturated(now, options_.lease / 3);
@@ -78,8 +81,10 @@ bool Worker::holds(SessionId session) {
   {
     std::lock_guard lock(mutex_);
     if (session != session_ || session_state_ != SessionState::open) return false;
-    if (now < session_expires_) return true;
-    lose_session(todo);
+    if (!check_history(todo)) {
+      if (now < session_expires_) return true;
+      lose_session(todo);
+    }
   }
   carry_out(std::move(todo));
   poke();
@@ -111,6 +116,7 @@ void Worker::finish(RunRef run, HandlerOutcome outcome) {
 
 // The caller counted it in under_way_.
 void Worker::send_end(const RunRef& run) {
+  const InHistory in(run->history);
   const auto& row = run->task.execution;
   const auto& outcome = run->outcome;
   core::Operation operation;

@@ -8,6 +8,7 @@
 #include "base/failpoint.h"
 #include "base/mutant.h"
 #include "core/precondition.h"
+#include "engine/in_history.h"
 #include "engine/lines.h"
 #include "engine/operation_size.h"
 #include "engine/writer_line.h"
@@ -112,6 +113,7 @@ bool Writer::rests() const {
 bool Writer::admit(std::span<core::Operation> operations, Done* done, std::shared_ptr<Group> group, bool internal) {
   std::size_t bytes = 0;
   for (const auto& operation : operations) bytes += operation_size(operation);
+  const std::uint64_t history = InHistory::current().value_or(env_.store.history());
   std::optional<Error> refused;
   std::uint64_t wake = 0;  // lines that had nothing to do
   const Duration since = env_.monotonic.now();
@@ -128,6 +130,7 @@ bool Writer::admit(std::span<core::Operation> operations, Done* done, std::share
         item->since = since;
         item->internal = internal;
         item->rider = false;
+        item->history = history;
         item->index = i;
         item->group = group;
         if (done != nullptr) item->done = std::move(*done);
@@ -179,7 +182,8 @@ bool Writer::take_batch(Line& line, Instant now) {
     while (line.queued() > 0 && line.current.size() < options_.max_batch) {
       auto& item = line.incoming[line.head];
       const bool alone = std::holds_alternative<core::EnqueueWithin>(item->operation);
-      if (!line.current.empty() && (alone || bytes + item->bytes > options_.max_batch_bytes)) break;
+      const bool other = !line.current.empty() && item->history != line.current.front()->history;
+      if (other || (!line.current.empty() && (alone || bytes + item->bytes > options_.max_batch_bytes))) break;
       bytes += item->bytes;
       line.current.push_back(std::move(item));
       ++line.head;
@@ -197,6 +201,7 @@ bool Writer::take_batch(Line& line, Instant now) {
     in_flight_ += line.current.size();
   }
   if (line.current.empty()) return false;
+  line.batch.history = line.current.front()->history;
   if (&line != slow_.get() && line.pending.empty() && hooks_.ride) add_riders(line);
   line.batch.id = env_.next_id<BatchId>();
   return true;
@@ -208,6 +213,7 @@ void Writer::add_ledger(Line& line, Instant now) {
   const bool alone =
       !line.current.empty() && std::holds_alternative<core::EnqueueWithin>(line.current.front()->operation);
   if (alone || (!line.current.empty() && options_.max_batch == 1)) return;
+  if (!line.current.empty() && line.current.front()->history != notes_history_) return;
   core::LedgerAdd add;
   const std::size_t count = std::min(notes_.size(), kNotesPerOperation);
   add.notes.assign(std::make_move_iterator(notes_.begin()),
@@ -217,6 +223,7 @@ void Writer::add_ledger(Line& line, Instant now) {
   auto item = take_spare();
   item->operation = std::move(add);
   item->since = env_.monotonic.now();
+  item->history = notes_history_;
   item->internal = true;
   item->rider = false;
   item->bytes = 0;
@@ -242,6 +249,7 @@ void Writer::add_riders(Line& line) {
     item->operation = std::move(rider.operation);
     item->done = std::move(rider.done);
     item->since = since;
+    item->history = line.batch.history;
     item->rider = true;
     item->internal = true;
     item->bytes = 0;
@@ -300,6 +308,8 @@ void Writer::settle(Line& line, store::Applied applied, Instant now) {
       return again(line, applied.error, now);
     case Kind::locked:
       return line.unknown ? again(line, applied.error, now) : locked(line, applied.error, now);
+    case Kind::another_history:
+      return fail(line, line.unknown ? make_error(ErrorCode::UnknownCommit, applied.error.message) : applied.error);
     // A store that cannot be reached does not tell what became of an earlier commit.
     case Kind::unavailable:
       return line.unknown ? again(line, applied.error, now) : wait_for_store(line, applied.error, now);
@@ -324,6 +334,8 @@ void Writer::committed(Line& line, Instant now) {
     stats_.operations += line.current.size();
     auto& notes = line.batch.notes;
     if (!notes.empty()) {
+      if (notes_history_ != line.batch.history) notes_.clear();  // ids of tenants that may be others now
+      notes_history_ = line.batch.history;
       if (notes_.empty()) notes_due_ = add_saturated(now, options_.ledger_interval);
       const std::size_t room = options_.max_ledger_notes - std::min(options_.max_ledger_notes, notes_.size());
       const std::size_t kept = std::min(room, notes.size());
@@ -416,6 +428,7 @@ void Writer::fail(Line& line, const Error& error) {
 }
 
 void Writer::answer(Item& item, core::Answer answer) {
+  const InHistory in(item.history);
   if (item.group) {
     auto group = std::move(item.group);
     group->answers[item.index] = std::move(answer);

@@ -94,8 +94,10 @@ class Writer {
 
   void set_hooks(WriterHooks hooks);  // before the first submit
 
-  // Queues the operation. `done` is called exactly once: with the answer once it is durable, or with an Error. False:
-  // it was refused (Overloaded, ShuttingDown) and `done` was called before this returned.
+  // Queues the operation, for the history that this thread works in (in_history.h), else for the store's of now: in
+  // another one it is refused as StoreUnavailable, nothing happened. `done` is called exactly once: with the answer
+  // once it is durable, or with an Error. False: it was refused (Overloaded, ShuttingDown) and `done` was called before
+  // this returned.
   bool submit(core::Operation operation, Done done);
   // Many operations, answers in order in one call. They may be committed in several batches.
   bool submit_all(std::vector<core::Operation> operations, DoneAll done);
@@ -164,6 +166,7 @@ class Writer {
   std::optional<Error> refusal_;
   std::optional<Error> internal_refusal_;
   std::vector<core::LedgerNote> notes_;
+  std::uint64_t notes_history_ = 0;
   Instant notes_due_ = kEndOfTime;
   std::size_t in_flight_ = 0;
   bool fatal_ = false;

@@ -29,6 +29,7 @@ struct Writer::Item {
   Duration since{};  // monotonic: when it was submitted
   bool internal = false;
   bool rider = false;
+  std::uint64_t history = 0;         // of the store, in which its numbers were read
   std::optional<std::size_t> stray;  // line_key of one that is not on its own line
 };
 

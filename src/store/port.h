@@ -47,10 +47,18 @@ struct Wakes {
   std::vector<HandOver> handed;
 };
 
+// What a store tells of its own past.
+struct HistoryNote {
+  std::string now;
+  std::string before;  // empty: there was no other one
+  std::optional<Instant> at;
+};
+
 struct Batch {
   BatchId id;
   Instant now{};
-  bool recheck = false;  // an earlier apply of this very batch had an unknown outcome
+  std::uint64_t history = 0;  // Store::history in which the numbers of its operations were read
+  bool recheck = false;       // an earlier apply of this very batch had an unknown outcome
   std::vector<core::Operation*> operations;
   // Called, where the commit is this thread's own work, when the sync is all that is left to do.
   std::function<void()> syncing;
@@ -72,7 +80,8 @@ struct Applied {
     // Nothing happened; the store cannot write now. StoreUnavailable: nobody answers, which passes (a reconnect, a
     // failover); any other code (full, read-only, a schema that does not fit) stays until somebody does something.
     unavailable,
-    fatal,  // the store cannot be trusted any more (I/O error, corruption): stop
+    another_history,  // this run did nothing, and no later one will: Store::history has grown
+    fatal,            // the store cannot be trusted any more (I/O error, corruption): stop
   };
   Kind kind = Kind::committed;
   Error error;  // unless committed
@@ -135,6 +144,10 @@ class Store {
   // Time source of this store. Database time on PostgreSQL, anchored wall time elsewhere. Thread-safe.
   virtual base::Clock& clock() = 0;
   virtual std::string_view backend() const = 0;  // "memory", "sqlite", "postgres"
+  // Grows when another history of the data shows under this process: a server took over that lost a tail, the schema
+  // was made anew, an older copy was restored. What was read before does not count any more, the numbers of lanes and
+  // tenants above all. Noticed before the next write, and at the latest by it. Thread-safe.
+  virtual std::uint64_t history() const { return 0; }
 
   // ---- reads: thread-safe, committed state only ----
   virtual Result<std::optional<core::TenantId>> tenant_find(std::string_view name) = 0;
@@ -196,6 +209,8 @@ class Store {
   // ---- maintenance ----
   // What others do to this store that makes it slow or large, a sentence each with what to do about it.
   virtual Result<std::vector<std::string>> alarms() { return std::vector<std::string>{}; }
+  // Which history the store is in, and which one it was in before. Nothing where there is only one.
+  virtual Result<std::optional<HistoryNote>> history_told() { return std::optional<HistoryNote>{}; }
   // Checks every invariant between the tables; each string names one broken row. Empty: sound.
   virtual Result<std::vector<std::string>> verify() = 0;
   // Every table as sorted text lines, `table|column=value|...`; equal stores print equal text. For tests and debugging.

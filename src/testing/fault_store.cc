@@ -37,6 +37,8 @@ store::Applied FaultStore::pass_on(store::Batch& batch) {
 
 store::Applied FaultStore::apply(store::Batch& batch) {
   ++applied;
+  if (batch.history != turns)
+    return failed(Kind::another_history, ErrorCode::StoreUnavailable, "injected: another history");
   switch (const Fault fault = next_fault(batch)) {
     case Fault::retry:
       return failed(Kind::retry, ErrorCode::StoreBusy, "injected: serialization failure");

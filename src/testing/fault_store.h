@@ -49,6 +49,7 @@ class FaultStore final : public store::Store {
   FaultStore* slow = nullptr;                            // what slow_lane answers
   FaultStore* second = nullptr;                          // another line beside this one; set before a writer is made
   std::uint64_t applied = 0;
+  std::uint64_t turns = 0;  // raised: from now on the store has another history
 
   store::Applied apply(store::Batch& batch) override;
   std::vector<store::Store*> lines() override {
@@ -58,6 +59,7 @@ class FaultStore final : public store::Store {
   store::Store* slow_lane() override { return slow; }
   base::Clock& clock() override { return clock_ != nullptr ? *clock_ : inner_.clock(); }
   std::string_view backend() const override { return inner_.backend(); }
+  std::uint64_t history() const override { return turns; }
 
   Result<std::optional<core::TenantId>> tenant_find(std::string_view name) override;
   Result<std::vector<std::pair<core::TenantId, std::string>>> tenant_list() override;

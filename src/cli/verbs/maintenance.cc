@@ -86,6 +86,17 @@ void check_others(Checks& checks, store::Store& store) {
   if (alarms->empty()) checks.ok("others", "nobody holds the store back");
 }
 
+void check_history(Checks& checks, store::Store& store) {
+  const auto told = store.history_told();
+  if (!told) return checks.fail("history", told.error());
+  if (!*told) return;
+  const auto& note = **told;
+  if (!note.at) return checks.ok("history", note.now);
+  checks.warn("history", note.now + "; at " + base::format_instant(*note.at) + " it went over from " + note.before +
+                             ": what was acknowledged there shortly before may be missing here, and what ran then was "
+                             "given back");
+}
+
 void check_store(Checks& checks, Session& session, const StoreUrl& url) {
   auto opened = session.reader();
   if (!opened) {
@@ -101,6 +112,7 @@ void check_store(Checks& checks, Session& session, const StoreUrl& url) {
   checks.ok("store", without_password(session.settings().store) + " answers, schema fits, " +
                          std::to_string(tenants->size()) + " tenant(s)");
   check_clock(checks, store, recent_clock_step(url));
+  check_history(checks, store);
   check_others(checks, store);
   auto lanes = store.lane_list();
   if (!lanes) {

@@ -385,6 +385,25 @@ TEST_P(Claims, AHeartbeatOutlivesItsSession) {
   EXPECT_EQ(row(held.id).status, Status::queued);
 }
 
+// F3, X15: a store whose history changed leaves records without a session.
+TEST_P(Claims, AVoidLeaseIsReturnedAsByARelease) {
+  session_ = SessionId{};
+  enqueue(task());
+  enqueue(task().as_workflow("order"));
+  const Execution held = claim_one();
+  const Execution owned = claim_run(lane_);
+  EXPECT_EQ(run(core::SessionsExpire{}).changed, 2) << "its time is not up, but nobody is behind it";
+  const Execution back = row(held.id);
+  EXPECT_EQ(back.status, Status::queued);
+  EXPECT_EQ(back.version, held.version + 1);
+  EXPECT_EQ(back.attempt, held.attempt - 1);
+  EXPECT_EQ(back.last_end, core::AttemptEnd::released);
+  EXPECT_EQ(row(owned.id).version, owned.version + 1);
+  EXPECT_EQ(row(owned.id).attempt, owned.attempt) << "a run is one attempt however often it is claimed";
+  EXPECT_FALSE(row(owned.id).session);
+  EXPECT_EQ(run(core::SessionsExpire{}).changed, 0);
+}
+
 // C15
 TEST_P(Claims, TheSecondRecovererFindsNothingToDo) {
   enqueue(task());

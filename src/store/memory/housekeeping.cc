@@ -77,12 +77,18 @@ core::Answer Model::run(const core::SessionsExpire& q) {
       ++answer.looked_at;
       Execution* e = find_row(t_.executions, held.execution);
       if (!e || e->version != held.version || !is_held(*e)) continue;
-      if (e->lease_expires_at && *e->lease_expires_at > now_) {
+      const bool voided = lease.session == SessionId{};
+      if (!voided && e->lease_expires_at && *e->lease_expires_at > now_) {
         kept.push_back(held);
         continue;
       }
-      lose_lease(*e);
       ++answer.changed;
+      if (!voided) {
+        lose_lease(*e);
+        continue;
+      }
+      if (e->kind == Kind::task) --e->attempt;
+      requeue(*e, AttemptEnd::released, now_);
     }
     effects_.changes += kept.size() != lease.executions.size();
     lease.executions = std::move(kept);

@@ -185,10 +185,10 @@ bool decode_hint(std::string_view text, Wakes& wakes) {
   });
 }
 
-HintListener::HintListener(PgOptions options, std::function<bool(int)> is_own, std::function<std::string()> channel)
+HintListener::HintListener(PgOptions options, std::function<bool(int)> is_own, const KnownHistory& history)
     : options_(std::move(options)),
       is_own_(std::move(is_own)),
-      channel_name_(std::move(channel)),
+      known_(history),
       next_pause_(options_.reconnect_pause),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -204,7 +204,8 @@ bool HintListener::connect() {
   auto opened = Connection::open(options_, Role{"semel hints", std::chrono::seconds(1), false});
   if (!opened) return false;
   try {
-    channel_ = channel_name_();
+    history_ = known_.number();
+    channel_ = known_.channel();
     (*opened)->queue_text("listen \"" + channel_ + "\"");
     (*opened)->queue_text("listen \"" + private_channel(channel_, std::to_string((*opened)->backend_pid())) + "\"");
     (*opened)->run();
@@ -255,6 +256,7 @@ void HintListener::send_said() {
 
 Store::Hints HintListener::wait(Duration timeout) {
   Store::Hints out;
+  if (history_ != known_.number()) connection_.reset();
   if (!connection_) {
     if (!connect()) pause(timeout);
     else out.all = true;

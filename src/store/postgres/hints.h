@@ -13,6 +13,7 @@
 #include "core/row_cache.h"
 #include "store/port.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/history.h"
 
 namespace semel::store::postgres {
 
@@ -33,8 +34,8 @@ bool decode_hint(std::string_view text, Wakes& wakes);
 // The listening side, on a connection of its own. Reconnects with a growing pause, never spins.
 class HintListener {
  public:
-  // `is_own`: whether a backend belongs to this process. `channel`: asked for at every connect.
-  HintListener(PgOptions options, std::function<bool(int pid)> is_own, std::function<std::string()> channel);
+  // `is_own`: whether a backend belongs to this process.
+  HintListener(PgOptions options, std::function<bool(int pid)> is_own, const KnownHistory& history);
   ~HintListener();
 
   Store::Hints wait(Duration timeout);
@@ -51,8 +52,9 @@ class HintListener {
 
   PgOptions options_;
   std::function<bool(int)> is_own_;
-  std::function<std::string()> channel_name_;
-  std::string channel_;  // of the connection
+  const KnownHistory& known_;
+  std::uint64_t history_ = 0;  // in which the connection was opened
+  std::string channel_;        // of that
   std::mutex said_mutex_;
   std::vector<std::string> said_;
   std::unique_ptr<Connection> connection_;

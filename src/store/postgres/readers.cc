@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "store/postgres/statements.h"
@@ -13,6 +14,8 @@ namespace semel::store::postgres {
 std::unique_ptr<Connection> Readers::take() {
   std::unique_lock lock(mutex_);
   freed_.wait(lock, [&] { return !free_.empty(); });
+  if (const auto now = history_.number(); std::exchange(opened_in_, now) != now)
+    for (auto& connection : free_) connection.reset();
   // One that is open, if there is one.
   auto it = std::find_if(free_.begin(), free_.end(), [](const auto& c) { return c != nullptr; });
   if (it == free_.end()) it = free_.begin();
@@ -35,6 +38,11 @@ Result<std::unique_ptr<Connection>> Readers::open() {
     if (base::steady_micros() < closed_until_) return closed_;
   }
   auto opened = Connection::open(options_, Role{"semel reader", std::chrono::seconds(5), true});
+  if (opened) {
+    auto found = find_history(**opened);
+    if (!found) return std::move(found).error();
+    if (auto met = history_.meet(*found); !met) return std::move(met).error();
+  }
   if (opened)
     if (auto prepared = (*opened)->prepare(reader_statements()); !prepared) return std::move(prepared).error();
   if (!opened && opened.error().code == ErrorCode::StoreUnavailable) {

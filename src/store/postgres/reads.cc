@@ -198,6 +198,16 @@ Result<std::vector<std::string>> PostgresReads::alarms() {
                                          all_rows([](const Rows& rows, int r) { return rows.text(r, 0); }));
 }
 
+Result<std::optional<HistoryNote>> PostgresReads::history_told() {
+  return query<std::optional<HistoryNote>>(statements::history_told, {}, first_row([](const Rows& rows, int r) {
+                                             HistoryNote note{rows.text(r, 0), {}, {}};
+                                             if (rows.is_null(r, 1)) return note;
+                                             note.before = rows.text(r, 1);
+                                             note.at = rows.instant(r, 2);
+                                             return note;
+                                           }));
+}
+
 Result<std::vector<core::InboxRow>> PostgresReads::inbox_list(std::int32_t limit) {
   return query<std::vector<core::InboxRow>>(statements::inbox_list, Params().i32(limit), all_rows(read_inbox));
 }

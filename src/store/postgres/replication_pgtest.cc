@@ -56,7 +56,7 @@ class SynchronousStandby : public ::testing::Test {
   std::optional<PrivatePostgres> standby_;  // not started: away
 };
 
-// X18: the restarted server shows what its standby has never seen.
+// F4, X18: the restarted server shows what its standby has never seen.
 TEST_F(SynchronousStandby, ABatchFoundByItsMarkIsAnsweredOnlyOnceItIsReplicated) {
   std::vector<Operation> task = {ask_->task(lane_, "pay-1")};
   Batch batch;
@@ -69,7 +69,7 @@ TEST_F(SynchronousStandby, ABatchFoundByItsMarkIsAnsweredOnlyOnceItIsReplicated)
   expect_answered_once_replicated(batch, task);
 }
 
-// X18: a cancelled wait is a local commit, not a failure.
+// F4, X18: a cancelled wait is a local commit, not a failure.
 TEST_F(SynchronousStandby, ACancelledWaitIsNeitherASuccessNorAFailure) {
   std::vector<Operation> task = {ask_->task(lane_, "pay-1")};
   Batch batch;
@@ -82,6 +82,38 @@ TEST_F(SynchronousStandby, ACancelledWaitIsNeitherASuccessNorAFailure) {
   EXPECT_EQ(applied.kind, Kind::unknown);
   EXPECT_NE(applied.error.message.find("synchronous replication"), std::string::npos) << applied.error.message;
   expect_answered_once_replicated(batch, task);
+}
+
+// X16: of two servers at one address, the one that was overtaken answers again.
+TEST(Overtaken, AnOldPrimaryIsNotUsedAgain) {
+  PrivatePostgres primary;
+  primary.start();
+  open_postgres(options_of(primary.url())).value();
+  PrivatePostgres standby(primary, "second");
+  const auto store = open_postgres(options_of(primary.url_with(standby))).value();
+  Asker ask(*store);
+  const auto lane = ask.lane();
+  primary.stop();
+  standby.start();
+  standby.promote();
+  std::vector<Operation> task = {ask.task(lane, "pay-1")};
+  Batch batch;
+  EXPECT_EQ(ask.apply(batch, task).kind, Kind::retry) << "its connection is gone";
+  batch = {};
+  EXPECT_EQ(ask.apply(batch, task).kind, Kind::another_history);
+  const auto again = ask.lane();
+  standby.stop();
+  primary.start();
+  std::vector<Operation> lost = {ask.task(again, "pay-2")};
+  std::string told;
+  for (int i = 0; i < 3; ++i) {
+    Batch next;
+    const Applied refused = ask.apply(next, lost);
+    EXPECT_NE(refused.kind, Kind::committed);
+    told += refused.error.message + "; ";
+  }
+  EXPECT_NE(told.find("overtaken"), std::string::npos) << told;
+  EXPECT_EQ(primary.query(kExecutions).i64(0, 0), 0);
 }
 
 }  // namespace

@@ -94,16 +94,6 @@ Result<void> check_demand(const Rows& meta) {
   return {};
 }
 
-Result<Birth> read_birth(Connection& connection) {
-  try {
-    connection.queue_text("select created_at, 'semel_' || channel::text from semel.meta");
-    const auto rows = connection.run();
-    return Birth{rows[0].i64(0, 0), rows[0].text(0, 1)};
-  } catch (const PgError& error) {
-    return to_error(error);
-  }
-}
-
 Result<void> migrate(Connection& connection) {
   try {
     connection.queue_text("begin");

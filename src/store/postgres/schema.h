@@ -17,12 +17,6 @@ Result<void> check_server(Connection& connection, const PgOptions& options);
 Result<void> check_schema(Connection& connection);
 // SchemaTooNew when another process has migrated: `meta` is what statements::schema_demand answered.
 Result<void> check_demand(const Rows& meta);
-// When the store was made, which another one at the same address does not share, and the channel of its hints.
-struct Birth {
-  std::int64_t at = 0;
-  std::string channel;
-};
-Result<Birth> read_birth(Connection& connection);
 
 // Runs the missing migrations in one transaction under a lock: a crash leaves all of them or none, and of two processes
 // the second finds nothing to do.

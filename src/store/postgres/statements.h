@@ -15,7 +15,7 @@ namespace semel::store::postgres {
   X(clock_read) X(commit) X(execution_delete) X(execution_insert) X(execution_insert_claimed)                 \
   X(execution_insert_claimed_one) X(execution_insert_full) X(execution_lock) X(execution_lock_by_identity)    \
   X(execution_retention) X(execution_succeed) X(execution_update) X(group_delete) X(group_lock)               \
-  X(group_put) X(hand_over) X(history_insert) X(identity_delete) X(identity_expired) X(identity_insert)       \
+  X(group_put) X(hand_over) X(history_check) X(history_insert) X(identity_delete) X(identity_expired) X(identity_insert)       \
   X(identity_insert_one) X(identity_lock) X(identity_update) X(identity_win) X(inbox_delete) X(inbox_lock)    \
   X(inbox_update) X(key_slot_delete) X(key_slot_insert) X(key_slot_lock) X(key_slot_update) X(lane_ensure)    \
   X(lane_lock) X(lane_lock_by_name) X(lane_update) X(lease_delete) X(lease_expired) X(lease_insert)           \
@@ -32,7 +32,7 @@ namespace semel::store::postgres {
 #define SEMEL_PG_READER_STATEMENTS(X)                                                                   \
   X(alarms) X(attention_get) X(execution_find) X(execution_get) X(execution_list)                       \
   X(execution_list_attention)                                                                           \
-  X(executions_get) X(history_get) X(inbox_list) X(key_get) X(key_list) X(lane_list) X(lane_stats)      \
+  X(executions_get) X(history_get) X(history_told) X(inbox_list) X(key_get) X(key_list) X(lane_list) X(lane_stats)      \
   X(ledger_get) X(ledger_notes_get) X(mail_list) X(next_timer) X(ready_lanes) X(run_get) X(session_get) \
   X(session_leases) X(tenant_find) X(tenant_list) X(whereabouts)
 // clang-format on

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/failpoint.h"
+#include "store/postgres/history.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/statements.h"
 
@@ -32,22 +33,18 @@ Result<void> PostgresLine::connect() {
   if (!opened) return std::move(opened).error();
   if (auto ok = check_server(**opened, options); !ok) return ok;
   if (auto ok = check_schema(**opened); !ok) return ok;
-  // The numbers of lanes and tenants that this process knows are worth nothing in another store.
-  auto birth = read_birth(**opened);
-  if (!birth) return std::move(birth).error();
-  std::int64_t first = 0;
-  if (!shared_->birth.compare_exchange_strong(first, birth->at) && first != birth->at)
-    return make_error(
-        ErrorCode::StoreUnavailable,
-        "store: another store answers at this address than when this process opened it; restart the process");
-  {
-    const std::lock_guard lock(shared_->channel_mutex);
-    shared_->channel_name = birth->channel;
-  }
+  auto found = find_history(**opened);
+  if (!found) return std::move(found).error();
+  auto number = shared_->history.meet(*found);
+  if (!number) return std::move(number).error();
+  if (history_ != *number) shared_->fronts.forget_all();
+  if (!found->noted)
+    if (auto ok = note_history(**opened, found->history, *options.log); !ok) return ok;
   if (auto ok = (*opened)->learn_row_types(); !ok) return ok;
   if (auto ok = (*opened)->prepare(writer_statements()); !ok) return ok;
   connection_ = std::move(*opened);
-  tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts, birth->channel);
+  history_ = *number;
+  tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts, found->channel, found->history);
   shared_->line_pids[static_cast<std::size_t>(number_)].store(connection_->backend_pid());
   pause_ = Duration{0};
   looked_ = 0;
@@ -111,8 +108,17 @@ void PostgresLine::note_clock(Instant read, std::int64_t asked) {
                                 {{"seconds", step.count() / 1'000'000}});
 }
 
+Applied PostgresLine::another_history() {
+  return {Applied::Kind::another_history,
+          make_error(
+              ErrorCode::StoreUnavailable,
+              "store: the store has another history than when this was asked (a failover, or a restore); ask again")};
+}
+
 Applied PostgresLine::apply(Batch& batch) {
+  if (history_ != shared_->history.number()) drop();  // another line met it
   if (auto refused = refuse_while_away(batch)) return *refused;
+  if (batch.history != history_) return another_history();
   try {
     if (auto fits = look_around(); !fits) {
       drop();
@@ -125,7 +131,12 @@ Applied PostgresLine::apply(Batch& batch) {
   tables_->set_hints(others_listen_);
   Applied applied = batch::run_batch(*tables_, batch);
   if (applied.kind != Applied::Kind::committed && tables_->guessed_wrong()) applied = batch::run_batch(*tables_, batch);
-  if (connection_->lost()) drop();
+  if (applied.kind == Applied::Kind::another_history) {
+    drop();
+    if (auto met = connect(); !met) applied.error = std::move(met).error();
+  } else if (connection_->lost()) {
+    drop();
+  }
   return applied;
 }
 
@@ -138,7 +149,7 @@ PostgresStore::PostgresStore(std::shared_ptr<Shared> shared)
             const auto& own = shared->line_pids;
             return std::any_of(own.begin(), own.end(), [pid](const auto& one) { return one.load() == pid; });
           },
-          [shared] { return shared->channel(); }) {
+          shared->history) {
   for (int number = 1; number < std::clamp(shared->options.lines, 1, kMaxLines); ++number)
     more_.push_back(std::make_unique<PostgresLine>(shared, number));
 }

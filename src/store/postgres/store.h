@@ -10,6 +10,7 @@
 
 #include "store/postgres/db_clock.h"
 #include "store/postgres/hints.h"
+#include "store/postgres/history.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/readers.h"
 #include "store/postgres/stop_signal.h"
@@ -23,20 +24,14 @@ struct Shared {
     options.stop = std::make_shared<StopSignal>();
     return options;
   }
-  explicit Shared(PgOptions o) : options(with_stop(std::move(o))), readers(options) {}
+  explicit Shared(PgOptions o) : options(with_stop(std::move(o))), history(*options.log), readers(options, history) {}
   const PgOptions options;
+  KnownHistory history;
   Readers readers;
   DbClock clock;
   Fronts fronts;
   std::array<std::atomic<int>, kMaxLines + 1> line_pids{};  // backends whose hints are our own; the slow lane's last
   std::atomic<int> listener_pid{0};
-  std::atomic<std::int64_t> birth{0};  // of the store that was opened; 0: none yet
-  std::string channel() const {
-    const std::lock_guard lock(channel_mutex);
-    return channel_name;
-  }
-  mutable std::mutex channel_mutex;
-  std::string channel_name;  // of its hints
 };
 
 class PostgresReads : public Store {
@@ -46,6 +41,7 @@ class PostgresReads : public Store {
   base::Clock& clock() override;
   void abandon() override;
   std::string_view backend() const override { return "postgres"; }
+  std::uint64_t history() const override { return shared_->history.number(); }
 
   Result<std::optional<core::TenantId>> tenant_find(std::string_view name) override;
   Result<std::vector<std::pair<core::TenantId, std::string>>> tenant_list() override;
@@ -71,6 +67,7 @@ class PostgresReads : public Store {
   Result<std::optional<Instant>> next_timer() override;
   Result<std::vector<core::InboxRow>> inbox_list(std::int32_t limit) override;
   Result<std::vector<std::string>> alarms() override;
+  Result<std::optional<HistoryNote>> history_told() override;
   Result<std::vector<std::string>> verify() override;
   Result<std::string> snapshot() override;
 
@@ -96,12 +93,14 @@ class PostgresLine : public PostgresReads {
   PostgresLine(std::shared_ptr<Shared> shared, int number) : PostgresReads(std::move(shared)), number_(number) {}
 
   Applied apply(Batch& batch) override;
-  // Opens the connection if it is not; checks the server and the schema each time, since another server may answer now.
+  // Opens the connection if it is not; checks server, schema and history each time, since another server may answer
+  // now.
   Result<void> connect();
 
  private:
   std::optional<Applied> refuse_while_away(const Batch& batch);
   Applied refuse(const Batch& batch, Error why);
+  static Applied another_history();
   Result<void> look_around();
   void note_clock(Instant read, std::int64_t asked);
   void drop();
@@ -109,6 +108,7 @@ class PostgresLine : public PostgresReads {
   const int number_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<PostgresTables> tables_;
+  std::uint64_t history_ = 0;  // in which the connection was opened
   Duration pause_{0};
   std::int64_t not_before_ = 0;  // monotonic: no attempt to connect before
   Error away_;                   // why the last one failed

@@ -38,6 +38,8 @@ TablesError to_tables_error(const PgError& error, std::optional<std::size_t> com
   // Cancelled while COMMIT waited for a standby: committed here, and perhaps nowhere else.
   if (state == kCancelledWait || (state == "57014" && commit_at && error.at >= *commit_at))
     return {Kind::unknown, make_error(ErrorCode::UnknownCommit, "store: " + error.message)};
+  if (state == kAnotherHistory)
+    return {Kind::another_history, make_error(ErrorCode::StoreUnavailable, "store: another store is here now")};
   if (state == "55P03") return {Kind::locked, told};
   if (state == "40001" || state == "40P01" || state == "SM001" || state == "57014") return {Kind::retry, told};
   if (state.starts_with("57P") || state == "25P03") return {Kind::retry, told};
@@ -56,7 +58,11 @@ std::size_t PostgresTables::queue(const Statement& statement, Params params) {
     held_.emplace_back(&statement, std::move(params));
     return 0;
   }
-  if (!std::exchange(begun_, true)) db_.queue(statements::begin);
+  if (!std::exchange(begun_, true)) {
+    db_.queue(statements::begin);
+    Params check;
+    db_.queue(statements::history_check, add_history(check, history_));
+  }
   return db_.queue(statement, params);
 }
 
@@ -212,7 +218,8 @@ bool PostgresTables::look(std::vector<core::IdentityKey> keys) {
     locking_ = std::max(0, locking_ - 1);
     return false;
   }
-  const std::size_t at = db_.queue(statements::target_look, key_params(keys));
+  Params p = key_params(keys);
+  const std::size_t at = db_.queue(statements::target_look, add_history(p, history_));
   Rows rows = std::move(db_.run()[at]);
   if (static_cast<std::size_t>(rows.count()) != keys.size()) return false;
   foreseen_ = Targets{std::move(keys), std::move(rows), {}, false};
@@ -350,10 +357,13 @@ void PostgresTables::commit(const BatchId& id, Instant now, bool changed) {
       begun_ = false;
       return;
     }
-    if (changed && !marked_) queue(statements::batch_mark_insert, Params().bytes(id).i64(now));
+    Params mark;
+    add_history(mark.bytes(id).i64(now), history_);
+    if (changed && !marked_ && !holding_) queue(statements::batch_mark_insert, std::move(mark));
     queue_hand_over();
     const auto end = holding_ ? Connection::End::commits : Connection::End::says_nothing;
-    if (std::exchange(holding_, false)) {  // nothing was sent before
+    if (std::exchange(holding_, false)) {  // nothing was sent before; first what raises in another history
+      db_.queue(statements::batch_mark_insert, mark);
       for (auto& [statement, params] : std::exchange(held_, {})) db_.queue(*statement, params);
       commit_at_ = db_.queued();
     } else {

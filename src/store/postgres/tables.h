@@ -15,6 +15,7 @@
 #include "store/batch/tables.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/fronts.h"
+#include "store/postgres/history.h"
 
 namespace semel::store::postgres {
 
@@ -27,8 +28,8 @@ Params key_params(const std::vector<core::IdentityKey>& keys);
 class PostgresTables final : public batch::Tables {
  public:
   // Of one open connection; the store makes a new one after a reconnect.
-  PostgresTables(Connection& connection, Fronts& fronts, std::string channel)
-      : db_(connection), fronts_(fronts), channel_(std::move(channel)) {}
+  PostgresTables(Connection& connection, Fronts& fronts, std::string channel, const History& history)
+      : db_(connection), fronts_(fronts), channel_(std::move(channel)), history_(history) {}
 
   // The batch just rolled back guessed that all its ids were new, or all known, and was wrong: run it again at once.
   bool guessed_wrong() const { return guessed_wrong_; }
@@ -116,6 +117,7 @@ class PostgresTables final : public batch::Tables {
   const core::RowCache* handed_ = nullptr;  // of the batch that hands something over
   Fronts& fronts_;
   const std::string channel_;
+  const History history_;                // no other one is read or written: what is sent raises there
   std::vector<core::ReadyRow> entered_;  // the first of each lane that this batch made ready
 };
 

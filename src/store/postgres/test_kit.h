@@ -31,6 +31,7 @@ class Asker {
   Applied apply(Batch& batch, std::vector<Operation>& operations, Store* lane = nullptr) {
     if (batch.id.is_nil()) batch.id = fresh<BatchId>();
     batch.now = now();
+    batch.history = store_->history();
     batch.operations.clear();
     for (Operation& operation : operations) batch.operations.push_back(&operation);
     return (lane ? lane : store_)->apply(batch);
