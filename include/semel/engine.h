@@ -47,7 +47,8 @@ class Options {
   // callbacks run.
   SEMEL_OPTION(Options, std::function<void(const Error&)>, on_fatal)
   // Runs the callbacks of asynchronous calls, for instance by posting them to your event loop. Default: one thread of
-  // the engine's own, one callback at a time.
+  // the engine's own, one callback at a time. What a callback throws is logged. One that is run on the spot, on a thread
+  // of the engine, may make no call that waits for the engine (Unsupported).
   SEMEL_OPTION(Options, std::function<void(std::function<void()>)>, callbacks)
   // false: a client that enqueues and reads, and leaves timers, expired leases and cleanup to other processes on the
   // same store. Default true; a SQLite or memory store has no other process.
@@ -164,7 +165,8 @@ class Engine {
 
   // SQLite only: runs `write` on the writer's connection and enqueues in the same transaction. All of it happens, or
   // nothing: an error or exception out of `write`, or one refused item, undoes the rest. Your tables live in the
-  // store's file. `write` must neither commit nor roll back, and holds up every other writer while it runs.
+  // store's file. `write` must neither commit nor roll back, and holds up every other writer while it runs. Calls of
+  // this engine that wait are refused inside it (Unsupported).
   template <class R, class A>
   Result<Handle<R>> enqueue_within(std::function<Result<void>(sqlite3*)> write, const TaskRef<R, A>& task,
                                    const std::type_identity_t<A>& argument, const EnqueueOptions& options = {}) {
@@ -272,6 +274,7 @@ class Engine {
   // ---- workers and the end
   // -------------------------------------------------------------------------------------------
 
+  // Overloaded: the system has no threads for it; nothing was started.
   Result<Worker> start_worker(const WorkerOptions& options);
 
   MetricsSnapshot metrics() const;

@@ -23,7 +23,9 @@ Result<engine::Runtime*> Session::open(const OpenOptions& store, engine::Runtime
   auto opened = open_store(settings_.store, with_log);
   if (!opened) return opened.error();
   options.log = log_;
-  runtime_ = std::make_unique<engine::Runtime>(*std::move(opened), std::move(options));
+  auto runtime = engine::Runtime::open(*std::move(opened), std::move(options));
+  if (!runtime) return std::move(runtime).error();
+  runtime_ = *std::move(runtime);
   return runtime_.get();
 }
 

@@ -19,6 +19,7 @@
 #include "engine/offer_book.h"
 #include "engine/threads_handlers.h"
 #include "engine/threads_runs.h"
+#include "engine/threads_start.h"
 
 namespace semel::engine {
 namespace {
@@ -33,6 +34,13 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   static_assert(sizeof(word) == sizeof(std::uint32_t));
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value, timeout,
                  nullptr, 0);
+}
+
+Error would_wait_for_itself() {
+  return make_error(ErrorCode::Unsupported,
+                    "this call waits for the engine on the thread that the engine needs to answer it: inside the "
+                    "function of enqueue_within, and in callbacks and log functions that run on the engine's threads, "
+                    "use the asynchronous form, or make the call on another thread");
 }
 
 Error shutting_down() { return make_error(ErrorCode::ShuttingDown, "the engine is stopping; repeat on another one"); }
@@ -91,6 +99,27 @@ class WorkerList {
   std::vector<Entry> workers_;
 };
 
+// Marks the thread, while it lives, as one that moves a runtime.
+class Moving {
+ public:
+  explicit Moving(const void* runtime) : runtime_(runtime), outer_(std::exchange(innermost_, this)) {}
+  ~Moving() { innermost_ = outer_; }
+  Moving(const Moving&) = delete;
+  Moving& operator=(const Moving&) = delete;
+  // A function that is called while a thread moves one runtime may wait for another, and move that.
+  static bool here(const void* runtime) {
+    for (const Moving* one = innermost_; one != nullptr; one = one->outer_)
+      if (one->runtime_ == runtime) return true;
+    return false;
+  }
+
+ private:
+  const void* const runtime_;
+  Moving* const outer_;
+  static thread_local Moving* innermost_;
+};
+thread_local Moving* Moving::innermost_ = nullptr;
+
 struct Runtime::Impl {
   Impl(std::unique_ptr<store::Store> opened, RuntimeOptions chosen)
       : options(std::move(chosen)),
@@ -113,11 +142,10 @@ struct Runtime::Impl {
     return Env{*store, local_clock, monotonic, random, log, ids};
   }
 
-  void start();
+  void connect();
+  Result<void> start();
+  Result<void> start_threads();
   void stop(Duration grace);
-  // A thread of the runtime's own; the end does not wait for it longer than the grace.
-  template <class Main>
-  void run_thread(Main main);
   // `deadline` by the monotonic clock: the store's may stand still.
   bool wait_until(Duration deadline, const std::function<bool()>& state);
   void writer_main();
@@ -154,6 +182,8 @@ struct Runtime::Impl {
   bool stopped = false;
   mutable std::mutex fatal_mutex;
   std::optional<Error> fatal;
+  enum class Go : std::uint8_t { wait, run, never };
+  std::atomic<Go> go{Go::wait};  // threads do nothing before all of them are there
   std::vector<std::thread> threads;
   std::atomic<int> in_store{0};  // threads that may wait for the store: our own, and callers in their own turn
   // Stopped pools that the store still owes answers.
@@ -161,7 +191,7 @@ struct Runtime::Impl {
   std::vector<std::shared_ptr<void>> retired;
 };
 
-void Runtime::Impl::start() {
+void Runtime::Impl::connect() {
   WriterHooks hooks;
   hooks.wake = [this](std::size_t line) { wake_line(line); };
   hooks.wake_slow = [this] { slow_bell.ring(); };
@@ -185,22 +215,46 @@ void Runtime::Impl::start() {
   engine.wake = [this] { clockwork_bell.ring(); };
   engine.lane_changed = [this](core::LaneId lane) { clockwork.promote(lane); };
   clockwork.wake = [this] { clockwork_bell.ring(); };
-  run_thread([this] { writer_main(); });
-  for (std::size_t line = 1; line < writer.lines(); ++line) run_thread([this, line] { line_main(line); });
-  if (store->slow_lane() != nullptr) run_thread([this] { slow_main(); });
-  run_thread([this] { clockwork_main(); });
-  run_thread([this] { heartbeat_main(); });
-  if (store->hears_hints()) run_thread([this] { hints_main(); });
 }
 
-template <class Main>
-void Runtime::Impl::run_thread(Main main) {
-  threads.emplace_back([this, main] {
-    ++in_store;
-    main();
-    --in_store;
-    stop_bell.ring();
-  });
+Result<void> Runtime::Impl::start_threads() {
+  struct Part {
+    const char* whose;
+    std::function<void()> main;
+  };
+  std::vector<Part> parts = {{"the writer", [this] { writer_main(); }},
+                             {"timers", [this] { clockwork_main(); }},
+                             {"heartbeats", [this] { heartbeat_main(); }}};
+  for (std::size_t line = 1; line < writer.lines(); ++line)
+    parts.push_back({"the writer's next line", [this, line] { line_main(line); }});
+  if (store->slow_lane() != nullptr) parts.push_back({"the slow lane", [this] { slow_main(); }});
+  if (store->hears_hints()) parts.push_back({"hints", [this] { hints_main(); }});
+  for (Part& part : parts) {
+    auto thread = start_thread([this, main = std::move(part.main)] {
+      go.wait(Go::wait);
+      if (go.load() == Go::never) return;
+      const Moving moving(this);
+      ++in_store;
+      main();
+      --in_store;
+      stop_bell.ring();
+    });
+    if (!thread) return no_thread_for(part.whose);
+    threads.push_back(*std::move(thread));
+  }
+  return {};
+}
+
+Result<void> Runtime::Impl::start() {
+  connect();
+  auto started = start_threads();
+  go = started ? Go::run : Go::never;
+  go.notify_all();
+  if (started) return started;
+  for (auto& thread : threads) thread.join();
+  threads.clear();
+  stopped = true;
+  return started;
 }
 
 void Runtime::Impl::published(const store::Wakes& wakes) {
@@ -248,8 +302,10 @@ void Runtime::OwnTurn::take() {
   if (!own) return;
   bool more = true;
   ++runtime_.in_store;
-  if (const std::unique_lock turn(runtime_.line_turns[*own], std::try_to_lock); turn && !runtime_.stopping.load())
+  if (const std::unique_lock turn(runtime_.line_turns[*own], std::try_to_lock); turn && !runtime_.stopping.load()) {
+    const Moving moving(&runtime_);
     more = runtime_.writer.step(runtime_.now(), *own) != kEndOfTime;
+  }
   --runtime_.in_store;
   if (more) runtime_.writer_bells[*own]->ring();
   if (!runtime_.stepped.empty()) runtime_.writer_bell().ring();  // what ended here may have freed a slot of a worker
@@ -377,10 +433,13 @@ void Runtime::Impl::stop(Duration grace) {
 
 // ---- runtime --------------------------------------------------------------------------------------------------------
 
-Runtime::Runtime(std::unique_ptr<store::Store> store, RuntimeOptions options)
-    : impl_(std::make_unique<Impl>(std::move(store), std::move(options))) {
-  impl_->start();
+Result<std::unique_ptr<Runtime>> Runtime::open(std::unique_ptr<store::Store> store, RuntimeOptions options) {
+  auto impl = std::make_unique<Impl>(std::move(store), std::move(options));
+  if (auto started = impl->start(); !started) return std::move(started).error();
+  return std::unique_ptr<Runtime>(new Runtime(std::move(impl)));
 }
+
+Runtime::Runtime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Runtime::~Runtime() { stop(); }
 
@@ -389,6 +448,10 @@ Engine& Runtime::engine() { return impl_->engine; }
 store::Store& Runtime::store() { return *impl_->store; }
 WriterStats Runtime::writer_stats() const { return impl_->writer.stats(); }
 ClockworkStats Runtime::clockwork_stats() const { return impl_->clockwork.stats(); }
+Result<void> Runtime::may_wait() const {
+  if (Moving::here(impl_.get())) return would_wait_for_itself();
+  return {};
+}
 void Runtime::clean_now() { impl_->clockwork.clean_now(); }
 
 std::optional<Error> Runtime::fatal_error() const {
@@ -458,8 +521,9 @@ struct WorkerPool::Impl {
   bool stopped = false;
 };
 
-std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options,
-                                                  std::shared_ptr<const WorkflowTable> workflows, KeeperOptions runs) {
+Result<std::unique_ptr<WorkerPool>> Runtime::start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options,
+                                                          std::shared_ptr<const WorkflowTable> workflows,
+                                                          KeeperOptions runs) {
   handlers->seal();
   if (workflows && workflows->empty()) workflows = nullptr;
   auto pool = std::make_unique<WorkerPool::Impl>(*impl_, std::move(handlers), options, std::move(workflows), runs);
@@ -470,7 +534,8 @@ std::unique_ptr<WorkerPool> Runtime::start_worker(std::shared_ptr<HandlerTable> 
     pool->keeper->over = [worker](ClaimId claim, bool closed) { worker->run_over(claim, closed); };
     pool->keeper->holds = [worker](SessionId session) { return worker->holds(session); };
   }
-  pool->pool.run_for(*worker);
+  if (!pool->pool.run_for(*worker)) return no_thread_for("the worker's handlers");
+  if (pool->run_pool && !pool->run_pool->start()) return no_thread_for("the worker's workflows");
   for (WorkerList* list : {&impl_->noted, &impl_->stepped, &impl_->polled, &impl_->beating}) list->add(worker);
   for (Bell* bell : {&impl_->writer_bell(), &impl_->clockwork_bell, &impl_->heartbeat_bell}) bell->ring();
   return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(pool)));
@@ -489,6 +554,10 @@ WorkerStats WorkerPool::stats() const { return impl_->worker.stats(); }
 KeeperStats WorkerPool::run_stats() const { return impl_->keeper ? impl_->keeper->stats() : KeeperStats{}; }
 bool WorkerPool::query(ExecutionId run, std::string name, std::string args, Callback<std::string> done) {
   return impl_->keeper && impl_->keeper->query(run, std::move(name), std::move(args), std::move(done));
+}
+Result<void> WorkerPool::may_wait() const {
+  if (Moving::here(&impl_->runtime)) return would_wait_for_itself();
+  return {};
 }
 Worker& WorkerPool::worker() { return impl_->worker; }
 

@@ -58,6 +58,7 @@ class WorkerPool {
   // left, and at last leaves them to their leases. Returns within `grace`; outcomes that ended are durable by then if
   // the store answered.
   void stop(Duration grace = Duration{30'000'000});
+  Result<void> may_wait() const;  // see Runtime
 
  private:
   friend class Runtime;
@@ -68,8 +69,9 @@ class WorkerPool {
 
 class Runtime {
  public:
-  // Starts the threads. The store is closed when the runtime ends.
-  Runtime(std::unique_ptr<store::Store> store, RuntimeOptions options);
+  // Starts the threads. The store is closed when the runtime ends. Overloaded: the system has no thread for it; then
+  // the store is closed and none runs.
+  static Result<std::unique_ptr<Runtime>> open(std::unique_ptr<store::Store> store, RuntimeOptions options);
   ~Runtime();  // stop()
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -83,16 +85,22 @@ class Runtime {
   void clean_now();  // starts a cleanup pass
 
   // `handlers` and `workflows` (null: none) must stay unchanged from now on. The pool must end before the runtime.
-  std::unique_ptr<WorkerPool> start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options,
-                                           std::shared_ptr<const WorkflowTable> workflows = nullptr,
-                                           KeeperOptions runs = {});
+  // Overloaded: the system has no threads for it; then none runs.
+  Result<std::unique_ptr<WorkerPool>> start_worker(std::shared_ptr<HandlerTable> handlers, WorkerOptions options,
+                                                   std::shared_ptr<const WorkflowTable> workflows = nullptr,
+                                                   KeeperOptions runs = {});
+
+  // Refuses the threads that move this runtime: a function of theirs (of an EnqueueWithin, a callback, a log sink) that
+  // waited for an answer would wait for itself.
+  Result<void> may_wait() const;
 
   // Runs an asynchronous call and waits for its answer:
   //   runtime.wait<EnqueueOutcome>([&](auto done) { runtime.engine().enqueue(std::move(request), std::move(done)); });
-  // Never from a callback or any other engine thread. Where the writer rests, the caller's own thread runs the batch,
-  // callbacks of others included.
+  // Refused where may_wait refuses. Where the writer rests, the caller's own thread runs the batch, callbacks of others
+  // included.
   template <class T, class Call>
   Result<T> wait(Call&& call) {
+    if (auto may = may_wait(); !may) return std::move(may).error();
     Pending<T> pending;
     OwnTurn turn(*impl_);
     call(Callback<T>([&pending](Result<T> result) {
@@ -122,6 +130,7 @@ class Runtime {
 
   friend class WorkerPool;
   struct Impl;
+  explicit Runtime(std::unique_ptr<Impl> impl);
   // A thread that is about to wait for an answer: lines that rest are not woken by what it submits, it steps them
   // itself. Two threads less have to wake for one write.
   class OwnTurn {

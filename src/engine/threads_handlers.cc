@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
+#include "engine/threads_start.h"
 
 namespace semel::engine {
 namespace {
@@ -89,17 +89,22 @@ HandlerPool::HandlerPool(std::shared_ptr<const HandlerTable> handlers, base::Clo
 
 HandlerPool::~HandlerPool() { close(); }
 
-void HandlerPool::run_for(Worker& worker) {
+bool HandlerPool::run_for(Worker& worker) {
   shared_->worker = &worker;
   const std::lock_guard lock(shared_->mutex);
-  for (std::size_t i = 0; i < std::min(kFirstThreads, most_threads_); ++i) add_thread();
+  for (std::size_t i = 0; i < std::min(kFirstThreads, most_threads_); ++i)
+    if (!add_thread()) return false;
+  return true;
 }
 
-void HandlerPool::add_thread() {
+bool HandlerPool::add_thread() {
   auto lot = std::make_shared<Lot>();
-  threads_.emplace_back(thread_main, shared_, lot);
+  auto thread = start_thread([shared = shared_, lot] { thread_main(shared, lot); });
+  if (!thread) return false;
+  threads_.push_back(*std::move(thread));
   shared_->lots.push_back(std::move(lot));
   ++shared_->alive;
+  return true;
 }
 
 void HandlerPool::expect() {
@@ -144,10 +149,8 @@ Instant HandlerPool::step(Instant now) {
   if (std::exchange(seen_taken_, shared_->taken) == shared_->taken) {
     const std::size_t threadless = shared_->queue.size() - std::min(shared_->queue.size(), shared_->idle);
     const std::size_t more = std::min(threadless, most_threads_ - shared_->alive);
-    try {
-      for (std::size_t i = 0; i < more; ++i) add_thread();
-    } catch (const std::system_error&) {
-      // No more to be had: those that are there go on, and the next look tries again.
+    // Where there are no more to be had, those that are there go on, and the next look tries again.
+    for (std::size_t i = 0; i < more && add_thread(); ++i) {
     }
     shared_->work.notify_all();
   }

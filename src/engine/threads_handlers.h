@@ -20,7 +20,8 @@ class HandlerPool final : public Executor {
   HandlerPool(std::shared_ptr<const HandlerTable> handlers, base::Clock& clock, int slots);
   ~HandlerPool() override;
 
-  void run_for(Worker& worker);  // starts the threads
+  // Starts the threads. False: the system has too few; close() ends those that were started.
+  bool run_for(Worker& worker);
   void start(std::vector<RunRef> runs) override;
   // Wakes a thread that sleeps; it looks out for the run while the sync lasts, and sleeps again when none comes.
   void expect() override;
@@ -37,7 +38,7 @@ class HandlerPool final : public Executor {
   struct Lot;
   static void thread_main(std::shared_ptr<Shared> shared, std::shared_ptr<Lot> lot);
   static void run_one(Shared& shared, RunRef run);
-  void add_thread();  // mutex held; throws where the system has no more
+  bool add_thread();  // mutex held; false: the system has no more
 
   const std::shared_ptr<Shared> shared_;
   const std::size_t most_threads_;

@@ -4,8 +4,9 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <system_error>
 #include <utility>
+
+#include "engine/threads_start.h"
 
 namespace semel::engine {
 
@@ -39,13 +40,21 @@ thread_local void* pool_of_this_thread = nullptr;
 
 RunPool::RunPool(int bodies) : shared_(std::make_shared<Shared>()) {
   shared_->most_bodies = static_cast<std::size_t>(std::max(1, bodies));
-  const std::lock_guard lock(shared_->mutex);
-  for (std::size_t i = 0; i < std::min(shared_->most_bodies, kFirstBodies) + 1; ++i) add_thread();
 }
 
-void RunPool::add_thread() {
-  threads_.emplace_back(thread_main, shared_);
+bool RunPool::start() {
+  const std::lock_guard lock(shared_->mutex);
+  for (std::size_t i = 0; i < std::min(shared_->most_bodies, kFirstBodies) + 1; ++i)
+    if (!add_thread()) return false;
+  return true;
+}
+
+bool RunPool::add_thread() {
+  auto thread = start_thread([shared = shared_] { thread_main(shared); });
+  if (!thread) return false;
+  threads_.push_back(*std::move(thread));
   ++shared_->alive;
+  return true;
 }
 
 RunPool::~RunPool() { close(); }
@@ -64,13 +73,10 @@ void RunPool::call(Job job) {
     if (pool_of_this_thread != shared_.get() || !shared_->may_start_body()) {
       shared_->bodies.push_back(std::move(job));
       if (shared_->idle > 0) shared_->work.notify_one();
-      try {
-        // Those that wait count too: threads that were just woken have not taken them yet.
-        const std::size_t bodies = shared_->in_bodies + shared_->bodies.size();
-        if (bodies >= shared_->alive && shared_->alive <= shared_->most_bodies) add_thread();
-      } catch (const std::system_error&) {
-        // No more to be had: it waits until a body ended.
-      }
+      // Those that wait count too: threads that were just woken have not taken them yet. Where there are no more
+      // threads to be had, it waits until a body ended.
+      const std::size_t wanted = shared_->in_bodies + shared_->bodies.size();
+      if (wanted >= shared_->alive && shared_->alive <= shared_->most_bodies) (void)add_thread();
       return;
     }
     ++shared_->in_bodies;

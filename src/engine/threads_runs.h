@@ -17,6 +17,8 @@ class RunPool final : public RunExecutor {
  public:
   explicit RunPool(int bodies);
   ~RunPool() override;
+  // Starts the threads. False: the system has too few; close() ends those that were started.
+  bool start();
   void decide(std::function<void()> job) override;
   void call(std::function<void()> job) override;
   // Ends the threads; those that are still in user code a moment later are left to themselves. What was not begun is
@@ -26,7 +28,7 @@ class RunPool final : public RunExecutor {
  private:
   struct Shared;
   static void thread_main(std::shared_ptr<Shared> shared);
-  void add_thread();  // mutex held; throws where the system has no more
+  bool add_thread();  // mutex held; false: the system has no more
   const std::shared_ptr<Shared> shared_;
   std::vector<std::thread> threads_;
 };

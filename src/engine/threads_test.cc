@@ -46,10 +46,16 @@ std::shared_ptr<HandlerTable> table_of(Handler handler) {
   return table;
 }
 
+std::unique_ptr<WorkerPool> start_worker(Runtime& runtime, std::shared_ptr<HandlerTable> handlers,
+                                         const WorkerOptions& options) {
+  return runtime.start_worker(std::move(handlers), options).value();
+}
+
 TEST(Runtime, EnqueueRunAndResult) {
-  Runtime runtime(new_store(), {});
-  auto pool = runtime.start_worker(
-      table_of([](engine::Run& run) { return HandlerOutcome::success(run.task.payload.args); }), {});
+  const auto owner = Runtime::open(new_store(), {}).value();
+  Runtime& runtime = *owner;
+  auto pool = start_worker(
+      runtime, table_of([](engine::Run& run) { return HandlerOutcome::success(run.task.payload.args); }), {});
   auto request = task("a");
   request.args = "{\"n\":1}";
   const auto id = enqueue(runtime, request).value().execution_id;
@@ -65,7 +71,8 @@ TEST(Runtime, SixtyFourThreadsWithOneIdMakeOneExecution) {
   for (const std::size_t max_batch : {std::size_t{1}, std::size_t{1000}}) {
     RuntimeOptions options;
     options.writer.max_batch = max_batch;
-    Runtime runtime(new_store(), options);
+    const auto owner = Runtime::open(new_store(), options).value();
+    Runtime& runtime = *owner;
     std::atomic<int> created{0};
     std::vector<std::thread> callers;
     for (int i = 0; i < 64; ++i)
@@ -79,17 +86,18 @@ TEST(Runtime, SixtyFourThreadsWithOneIdMakeOneExecution) {
 }
 
 TEST(Runtime, ManyTasksThroughManyHandlersEachOnce) {
-  Runtime runtime(new_store(), {});
+  const auto owner = Runtime::open(new_store(), {}).value();
+  Runtime& runtime = *owner;
   std::atomic<int> runs{0};
   std::promise<void> all_ran;
   constexpr int kTasks = 2000;
   WorkerOptions options;
   options.slots = 8;
-  auto pool = runtime.start_worker(table_of([&](engine::Run&) {
-                                     if (runs.fetch_add(1) + 1 == kTasks) all_ran.set_value();
-                                     return HandlerOutcome::success();
-                                   }),
-                                   options);
+  auto pool = start_worker(runtime, table_of([&](engine::Run&) {
+                             if (runs.fetch_add(1) + 1 == kTasks) all_ran.set_value();
+                             return HandlerOutcome::success();
+                           }),
+                           options);
   const std::vector<EnqueueRequest> batch(1000, task());
   for (int i = 0; i < kTasks / 1000; ++i)
     runtime.wait<std::vector<Result<EnqueueOutcome>>>([&](auto done) { runtime.engine().enqueue_batch(batch, done); })
@@ -111,18 +119,19 @@ void enqueue_many(Runtime& runtime, int count) {
 
 TEST(Runtime, HandlersThatWaitRunInAllSlotsAtOnce) {
   constexpr int kSlots = 40;
-  Runtime runtime(new_store(), {});
+  const auto owner = Runtime::open(new_store(), {}).value();
+  Runtime& runtime = *owner;
   std::atomic<int> inside{0};
   std::promise<void> all_inside;
   auto all = all_inside.get_future().share();
   WorkerOptions options;
   options.slots = kSlots;
-  auto pool = runtime.start_worker(table_of([&, all](engine::Run&) {
-                                     if (inside.fetch_add(1) + 1 == kSlots) all_inside.set_value();
-                                     all.wait();
-                                     return HandlerOutcome::success();
-                                   }),
-                                   options);
+  auto pool = start_worker(runtime, table_of([&, all](engine::Run&) {
+                             if (inside.fetch_add(1) + 1 == kSlots) all_inside.set_value();
+                             all.wait();
+                             return HandlerOutcome::success();
+                           }),
+                           options);
   enqueue_many(runtime, kSlots);
   EXPECT_EQ(all.wait_for(std::chrono::seconds(30)), std::future_status::ready) << inside.load() << " at once";
   if (inside.load() < kSlots) all_inside.set_value();
@@ -132,6 +141,7 @@ TEST(Runtime, HandlersThatWaitRunInAllSlotsAtOnce) {
 TEST(RunPool, BodiesThatWaitRunAllAtOnceAndLeaveAThreadForWorkflowCode) {
   constexpr int kBodies = 20;
   RunPool pool(kBodies);
+  ASSERT_TRUE(pool.start());
   std::atomic<int> inside{0};
   std::promise<void> all_inside, let_go;
   auto released = let_go.get_future().share();
@@ -150,20 +160,21 @@ TEST(RunPool, BodiesThatWaitRunAllAtOnceAndLeaveAThreadForWorkflowCode) {
 
 // Short handlers are taken several at a time; the ones behind a handler that waits are given to others.
 TEST(Runtime, AHandlerThatWaitsHoldsUpNobodyElse) {
-  Runtime runtime(new_store(), {});
+  const auto owner = Runtime::open(new_store(), {}).value();
+  Runtime& runtime = *owner;
   std::atomic<int> ran{0};
   std::promise<void> others_ran;
   auto ready = others_ran.get_future().share();
   constexpr int kWarm = 2000, kTasks = 200;
   WorkerOptions options;
   options.slots = kTasks;
-  auto pool = runtime.start_worker(table_of([&, ready](engine::Run&) {
-                                     const int number = ran.fetch_add(1) + 1;
-                                     if (number == kWarm + 1) ready.wait();
-                                     if (number == kWarm + kTasks) others_ran.set_value();
-                                     return HandlerOutcome::success();
-                                   }),
-                                   options);
+  auto pool = start_worker(runtime, table_of([&, ready](engine::Run&) {
+                             const int number = ran.fetch_add(1) + 1;
+                             if (number == kWarm + 1) ready.wait();
+                             if (number == kWarm + kTasks) others_ran.set_value();
+                             return HandlerOutcome::success();
+                           }),
+                           options);
   enqueue_many(runtime, 1000);
   enqueue_many(runtime, 1000);
   while (pool->stats().succeeded < kWarm) std::this_thread::yield();
@@ -176,18 +187,19 @@ TEST(Runtime, AHandlerThatWaitsHoldsUpNobodyElse) {
 
 // D24
 TEST(Runtime, StopLetsHandlersEndAndGivesTheRestBack) {
-  Runtime runtime(new_store(), {});
+  const auto owner = Runtime::open(new_store(), {}).value();
+  Runtime& runtime = *owner;
   std::promise<void> started, go_on;
   auto released = go_on.get_future().share();
   std::atomic<bool> first{true};
   WorkerOptions options;
   options.slots = 1;
-  auto pool = runtime.start_worker(table_of([&, released](engine::Run&) {
-                                     if (first.exchange(false)) started.set_value();
-                                     released.wait();
-                                     return HandlerOutcome::success("\"done\"");
-                                   }),
-                                   options);
+  auto pool = start_worker(runtime, table_of([&, released](engine::Run&) {
+                             if (first.exchange(false)) started.set_value();
+                             released.wait();
+                             return HandlerOutcome::success("\"done\"");
+                           }),
+                           options);
   const auto id = enqueue(runtime, task("a")).value().execution_id;
   started.get_future().wait();
   const auto other = enqueue(runtime, task("b")).value().execution_id;
@@ -205,15 +217,16 @@ TEST(Runtime, HandlerThatNeverEndsIsToldAndThenLeftBehind) {
   std::promise<void> started, ended;
   std::atomic<bool> told{false};
   {
-    Runtime runtime(new_store(), {});
-    auto pool = runtime.start_worker(table_of([&, gone](engine::Run& run) {
-                                       run.on_stop([&] { told = true; });
-                                       started.set_value();
-                                       gone.wait();
-                                       ended.set_value();
-                                       return HandlerOutcome::success();
-                                     }),
-                                     {});
+    const auto owner = Runtime::open(new_store(), {}).value();
+    Runtime& runtime = *owner;
+    auto pool = start_worker(runtime, table_of([&, gone](engine::Run& run) {
+                               run.on_stop([&] { told = true; });
+                               started.set_value();
+                               gone.wait();
+                               ended.set_value();
+                               return HandlerOutcome::success();
+                             }),
+                             {});
     enqueue(runtime, task("a")).value();
     started.get_future().wait();
     pool->stop(Duration{60'000});
@@ -237,15 +250,16 @@ TEST(Runtime, AHandlerThreadThatLooksOutForALoneTaskRunsItAndSleepsAgainWhenNone
     }
     return testing::Fault::none;
   };
-  Runtime runtime(std::move(owned), {});
+  const auto owner = Runtime::open(std::move(owned), {}).value();
+  Runtime& runtime = *owner;
   std::atomic<int> ran{0};
   WorkerOptions options;
   options.slots = 2;
-  auto pool = runtime.start_worker(table_of([&](engine::Run&) {
-                                     ++ran;
-                                     return HandlerOutcome::success("1");
-                                   }),
-                                   options);
+  auto pool = start_worker(runtime, table_of([&](engine::Run&) {
+                             ++ran;
+                             return HandlerOutcome::success("1");
+                           }),
+                           options);
   enqueue(runtime, task()).value();  // makes the lane known
   const auto warmed = enqueue(runtime, task()).value().execution_id;
   ASSERT_TRUE(result_of(runtime, warmed).ok());
@@ -265,7 +279,8 @@ TEST(Runtime, AHandlerThreadThatLooksOutForALoneTaskRunsItAndSleepsAgainWhenNone
 }
 
 TEST(Runtime, DeliverRunsTheHandlerOnTheCallersThread) {
-  Runtime runtime(new_store(), {});
+  const auto owner = Runtime::open(new_store(), {}).value();
+  Runtime& runtime = *owner;
   enqueue(runtime, task("job")).value();
   DeliverRequest request;
   request.job_id = "job";
@@ -285,7 +300,8 @@ TEST(Runtime, DeliverRunsTheHandlerOnTheCallersThread) {
 }
 
 TEST(Runtime, StoppedRuntimeRefusesAndAnswersWaiters) {
-  Runtime runtime(new_store(), {});
+  const auto owner = Runtime::open(new_store(), {}).value();
+  Runtime& runtime = *owner;
   const auto id = enqueue(runtime, task("a")).value().execution_id;
   std::promise<ErrorCode> waited;
   runtime.engine().wait_result("default", id, test_clock().now() + Duration{60'000'000},

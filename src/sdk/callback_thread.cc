@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/threads_start.h"
+
 namespace semel::sdk {
 
 struct CallbackThread::State {
@@ -14,7 +16,13 @@ struct CallbackThread::State {
   bool stopping = false;
 };
 
-CallbackThread::CallbackThread() : state_(std::make_shared<State>()) {}
+Result<std::shared_ptr<CallbackThread>> CallbackThread::start() {
+  const std::shared_ptr<CallbackThread> out(new CallbackThread(std::make_shared<State>()));
+  auto thread = engine::start_thread([state = out->state_] { run(state); });
+  if (!thread) return engine::no_thread_for("callbacks");
+  out->thread_ = *std::move(thread);
+  return out;
+}
 
 CallbackThread::~CallbackThread() {
   stop();
@@ -26,7 +34,6 @@ void CallbackThread::post(std::function<void()> call) {
     const std::lock_guard lock(state_->mutex);
     if (!state_->stopping) {
       state_->calls.push_back(std::move(call));
-      if (!thread_.joinable()) thread_ = std::thread([state = state_] { run(state); });
       state_->changed.notify_one();
       return;
     }

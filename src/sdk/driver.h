@@ -20,6 +20,7 @@ class PoolDriver {
   // From the memory of a run that is owned here. False: it is not.
   virtual bool query(ExecutionId run, std::string name, std::string args, engine::Callback<std::string> done) = 0;
   virtual void stop(Duration grace) = 0;
+  virtual Result<void> may_wait() const { return {}; }  // see Driver
 };
 
 class Driver {
@@ -31,6 +32,8 @@ class Driver {
   // `done` may still be called later.
   using Start = std::function<void(std::function<void()> done)>;
   virtual bool wait(const Start& start) = 0;
+  // Refuses the threads on which a call that waits would wait for itself.
+  virtual Result<void> may_wait() const { return {}; }
 
   struct WorkerSetup {
     std::shared_ptr<engine::HandlerTable> handlers;
@@ -38,7 +41,7 @@ class Driver {
     engine::WorkerOptions options;
     engine::KeeperOptions runs;
   };
-  virtual std::unique_ptr<PoolDriver> start_worker(WorkerSetup setup) = 0;
+  virtual Result<std::unique_ptr<PoolDriver>> start_worker(WorkerSetup setup) = 0;
   virtual Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) = 0;
   virtual engine::WriterStats writer_stats() const = 0;
   virtual engine::ClockworkStats clockwork_stats() const = 0;

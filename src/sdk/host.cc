@@ -24,6 +24,17 @@ constexpr Duration kLookAtDoor = std::chrono::milliseconds(5);
 OwnProcess::OwnProcess() : id_(getpid()) {}
 bool OwnProcess::is_another() const { return getpid() != id_; }
 
+namespace {
+
+// What returns nothing can only say why it does not do it.
+bool refused(const Result<void>& may_wait, const LogSink& log) {
+  if (may_wait) return false;
+  if (log) log(LogLevel::error, "nothing is stopped: " + may_wait.error().message, {});
+  return true;
+}
+
+}  // namespace
+
 WorkerMetrics Pool::metrics() {
   if (process.is_another()) return {};
   const std::lock_guard lock(mutex);
@@ -49,7 +60,7 @@ WorkerMetrics Pool::metrics() {
 void Pool::stop(Duration grace) {
   if (process.is_another()) return;
   const std::lock_guard lock(mutex);
-  if (driver == nullptr) return;
+  if (driver == nullptr || refused(driver->may_wait(), log)) return;
   driver->stop(grace);
   last = driver->stats();
   last_runs = driver->run_stats();
@@ -187,10 +198,13 @@ Result<std::shared_ptr<Pool>> Host::start_worker(const WorkerOptions& options) {
     }
     const std::lock_guard lock(pools_mutex_);
     if (closing_.load()) return closed();
+    auto started = driver.start_worker({std::move(table), std::move(workflows), *std::move(settings), runs});
+    if (!started) return std::move(started).error();
     for (const auto& [name, starter] : options.workflows())
       workflows_.add(name, make_run_code(starter, options_.env->sealer, {}));
     auto pool = std::make_shared<Pool>();
-    pool->driver = driver.start_worker({std::move(table), std::move(workflows), *std::move(settings), runs});
+    pool->driver = *std::move(started);
+    pool->log = options_.env->log;
     pools_.push_back(pool);
     return pool;
   });
@@ -306,8 +320,13 @@ std::unique_lock<std::shared_mutex> Host::close_door(std::int64_t deadline) {
   return door;
 }
 
+bool Host::refuses_to_stop() {
+  const std::shared_lock lock(door_);
+  return driver_ != nullptr && refused(driver_->may_wait(), options_.env->log);
+}
+
 void Host::shutdown(Duration grace) {
-  if (process_.is_another()) return;
+  if (process_.is_another() || refuses_to_stop()) return;
   std::call_once(shut_down_, [&] {
     closing_.store(true);
     grace = std::clamp(grace, Duration{0}, kLongestGrace);

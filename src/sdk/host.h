@@ -38,6 +38,7 @@ struct Pool {
   std::unique_ptr<PoolDriver> driver;  // null once it is stopped
   engine::WorkerStats last;            // kept when it is stopped
   engine::KeeperStats last_runs;
+  LogSink log;  // may be empty
 
   WorkerMetrics metrics();
   void stop(Duration grace);
@@ -77,6 +78,7 @@ class Host : public std::enable_shared_from_this<Host> {
   template <class T, class Call>
   Result<T> ask(Call&& call) {
     return with<T>([&](Driver& driver) -> Result<T> {
+      if (auto may = driver.may_wait(); !may) return std::move(may).error();
       const auto answer = std::make_shared<std::optional<Result<T>>>();
       const bool answered = driver.wait([&](std::function<void()> done) {
         call(driver.engine(), engine::Callback<T>([answer, done = std::move(done)](Result<T> result) {
@@ -123,6 +125,7 @@ class Host : public std::enable_shared_from_this<Host> {
   void shutdown(Duration grace);
 
  private:
+  bool refuses_to_stop();
   static Error closed();
   Error inherited() const;
   static Error idle();

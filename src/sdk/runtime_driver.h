@@ -9,6 +9,6 @@
 
 namespace semel::sdk {
 
-std::unique_ptr<Driver> make_runtime_driver(OpenedStore opened, engine::RuntimeOptions options);
+Result<std::unique_ptr<Driver>> make_runtime_driver(OpenedStore opened, engine::RuntimeOptions options);
 
 }  // namespace semel::sdk

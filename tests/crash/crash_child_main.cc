@@ -92,7 +92,7 @@ std::unique_ptr<engine::WorkerPool> start_pool(engine::Runtime& runtime, const s
   options.slots = 2;
   options.max_prefetch = 4;  // what a killed process held comes back one by one
   options.lease = kLease;
-  return runtime.start_worker(handlers, options);
+  return runtime.start_worker(handlers, options).value();
 }
 
 void renew_for_ever(engine::Runtime& runtime, SessionId session) {
@@ -119,7 +119,9 @@ int run(const Options& options) {
   if (!store) give_up("open", store.error());
   engine::RuntimeOptions runtime_options;
   runtime_options.clockwork.session_interval = std::chrono::milliseconds(200);
-  engine::Runtime runtime(std::move(*store), runtime_options);
+  auto opened = engine::Runtime::open(std::move(*store), runtime_options);
+  if (!opened) give_up("start", opened.error());
+  engine::Runtime& runtime = **opened;
   auto session = runtime.wait<SessionId>(
       [&](auto done) { runtime.engine().session_open(options.label, kLease, std::move(done)); });
   if (!session) give_up("session", session.error());

@@ -75,7 +75,7 @@ int poisoned(const std::string& store) {
   engine::WorkerOptions options;
   options.slots = 1;
   options.lease = kLease;
-  const auto pool = runtime->start_worker(handlers, options);
+  const auto pool = runtime->start_worker(handlers, options).value();
   say("R");
   (void)wait_for_go();
   return 0;

@@ -40,7 +40,7 @@ std::unique_ptr<engine::Runtime> open_runtime(const std::string& url, std::size_
   engine::RuntimeOptions options;
   options.writer.max_batch = max_batch;
   options.clockwork.session_interval = std::chrono::milliseconds(200);
-  return std::make_unique<engine::Runtime>(open_store(url, /*migrate=*/true).value(), options);
+  return engine::Runtime::open(open_store(url, /*migrate=*/true).value(), options).value();
 }
 
 void enqueue_together(engine::Runtime& runtime, const std::string& prefix, int threads, int rounds, const Told& told) {
@@ -112,7 +112,7 @@ int read_past_the_lease(engine::Runtime& runtime, int tasks) {
   options.slots = tasks;
   options.lease = std::chrono::seconds(1);
   enqueue_together(runtime, "busy", 1, tasks, [](const std::string&) {});
-  const auto pool = runtime.start_worker(handlers, options);
+  const auto pool = runtime.start_worker(handlers, options).value();
   wait_until([&] { return pool->stats().succeeded == static_cast<std::uint64_t>(tasks); });
   return static_cast<int>(pool->stats().succeeded);
 }

@@ -30,7 +30,9 @@ class LiveWorker {
       worker.tenants = {session.tenant()};
       worker.queues = {options.queue()};
       worker.slots = options.slots;
-      pool_ = runtime.start_worker(noop_handlers(probe), worker);
+      auto pool = runtime.start_worker(noop_handlers(probe), worker);
+      if (!pool) return std::move(pool).error();
+      pool_ = *std::move(pool);
       return {};
     }
     auto child = Child::start({"bench-worker", "--store", session.settings().store, "--tenant", session.tenant(),

@@ -100,7 +100,7 @@ Result<int> worker_process(Session& session, const Args& args) {
   SEMEL_TRY(runtime, open_for_bench(session, options, true));
   pause_for(Duration{200'000});  // lets the engine settle: what is measured next is an idle one
   const std::int64_t idle = resident_bytes();
-  auto pool = runtime->start_worker(noop_handlers(probe), worker);
+  SEMEL_TRY(pool, runtime->start_worker(noop_handlers(probe), worker));
   std::cout << "ready" << std::endl;
   const auto succeeded = [&] { return static_cast<std::int64_t>(pool->stats().succeeded); };
   while (!(target && succeeded() >= *target)) {

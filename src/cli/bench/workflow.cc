@@ -8,6 +8,7 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/worker.h"
 #include "cli/process.h"
+#include "cli/verbs/read_args.h"
 #include "sdk/workflow/code.h"
 #include "semel/workflow.h"
 
@@ -64,7 +65,7 @@ std::shared_ptr<const engine::WorkflowTable> bench_workflows() {
   return table;
 }
 
-std::unique_ptr<engine::WorkerPool> start_bench_worker(engine::Runtime& runtime, const Options& options) {
+Result<std::unique_ptr<engine::WorkerPool>> start_bench_worker(engine::Runtime& runtime, const Options& options) {
   engine::WorkerOptions worker;
   worker.name = "bench";
   worker.queues = {options.queue()};
@@ -155,7 +156,7 @@ Ran run_workflow(Session& session, const Options& options, Report& report) {
   if (!opened) return opened.error();
   engine::Runtime& runtime = **opened;
   const std::string name = options.execute ? "bench.execute" : "bench.run";
-  auto pool = start_bench_worker(runtime, options);
+  SEMEL_TRY(pool, start_bench_worker(runtime, options));
   const std::int64_t begin = steady_now();
   Starters starters(runtime, options, true, [&](std::int64_t i) { return start_request(session, options, i, name); });
   if (auto error = starters.run()) return *error;
@@ -178,7 +179,7 @@ Ran run_sleepers(Session& session, const Options& options, Report& report) {
   auto opened = open_for_bench(session, options, true);
   if (!opened) return opened.error();
   engine::Runtime& runtime = **opened;
-  auto pool = start_bench_worker(runtime, options);
+  SEMEL_TRY(pool, start_bench_worker(runtime, options));
   const std::int64_t idle = resident_bytes();
   const std::int64_t start_time = options.count * 200;  // about 5,000 starts per second
   const Instant first = add_saturated(runtime.store().clock().now(), Duration{start_time + 5'000'000});

@@ -56,7 +56,7 @@ Result<int> worker(Session& session, const Args& args) {
   if (!args.has("quiet")) session.log_warnings();
   SEMEL_TRY(runtime, session.writer(true));
   if (auto applied = apply_queue_defaults(session, *runtime); !applied) return applied.error();
-  auto pool = runtime->start_worker(builtin_handlers(effects), options, builtin_workflows());
+  SEMEL_TRY(pool, runtime->start_worker(builtin_handlers(effects), options, builtin_workflows()));
   std::cout << "ready worker=" << options.name << " pid=" << ::getpid() << "\n" << std::flush;
   const std::int64_t end = run_for ? steady_now() + run_for->count() : 0;
   while (!stop_signal(Duration{20'000})) {

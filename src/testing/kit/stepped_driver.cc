@@ -167,8 +167,8 @@ SteppedDriver::SteppedDriver(std::uint64_t seed, Instant start, std::shared_ptr<
 
 SteppedDriver::~SteppedDriver() = default;
 
-std::unique_ptr<sdk::PoolDriver> SteppedDriver::start_worker(WorkerSetup setup) {
-  return std::make_unique<SteppedPool>(*this, std::move(setup));
+Result<std::unique_ptr<sdk::PoolDriver>> SteppedDriver::start_worker(WorkerSetup setup) {
+  return std::unique_ptr<sdk::PoolDriver>(std::make_unique<SteppedPool>(*this, std::move(setup)));
 }
 
 void SteppedDriver::bury(HiredWorker worker, Instant lease_ends) {

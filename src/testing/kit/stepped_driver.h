@@ -101,7 +101,7 @@ class SteppedDriver final : public sdk::Driver {
   // ---- Driver ----
   engine::Engine& engine() override { return engine_; }
   bool wait(const Start& start) override;
-  std::unique_ptr<sdk::PoolDriver> start_worker(WorkerSetup setup) override;
+  Result<std::unique_ptr<sdk::PoolDriver>> start_worker(WorkerSetup setup) override;
   Result<engine::DeliverOutcome> deliver(engine::DeliverRequest request, const engine::Handler& handler) override;
   engine::WriterStats writer_stats() const override { return writer_.stats(); }
   engine::ClockworkStats clockwork_stats() const override { return clockwork_.stats(); }
