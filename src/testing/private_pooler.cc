@@ -1,6 +1,9 @@
 // Starts and stops a private pgbouncer.
 #include "testing/private_pooler.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,6 +17,16 @@ namespace {
 bool run(const std::string& command) {
   const std::string whole = geteuid() == 0 ? "cd / && runuser -u postgres -- " + command : command;
   return std::system(whole.c_str()) == 0;
+}
+
+bool takes_connections(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool taken = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return taken;
 }
 
 }  // namespace
@@ -33,8 +46,7 @@ PrivatePooler::PrivatePooler(const std::string& server_folder, const std::string
   if (!run("pgbouncer -q -d " + folder_ + "/pgbouncer.ini"))
     throw std::runtime_error("pgbouncer does not start: the Debian package pgbouncer is needed (./dev setup)");
   // Its first process ends before the second one listens.
-  const std::string listens = "timeout 10 sh -c 'until [ -S " + folder_ + "/.s.PGSQL.5432 ]; do :; done'";
-  if (std::system(listens.c_str()) != 0) throw std::runtime_error("pgbouncer does not listen in " + folder_);
+  for (int i = 0; i < 10'000 && !takes_connections(folder_ + "/.s.PGSQL.5432"); ++i) ::poll(nullptr, 0, 1);
 }
 
 PrivatePooler::~PrivatePooler() {

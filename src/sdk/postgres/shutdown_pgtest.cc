@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/clock.h"
 #include "semel/postgres.h"
 #include "semel/semel.h"
 #include "testing/pg_proxy.h"
@@ -29,6 +30,15 @@ class SilentServer : public ::testing::Test {
         "select split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port')");
     return rows.text(0, 0) + "/.s.PGSQL." + rows.text(0, 1);
   }
+
+  // Stands for the call timeout of the store.
+  class Bound {
+   public:
+    ~Bound() { EXPECT_LT(base::steady_micros() - from_, 9'000'000); }
+
+   private:
+    const std::int64_t from_ = base::steady_micros();
+  };
 
   testing::TempPostgres database_;
   testing::PgProxy proxy_{socket_path()};
@@ -56,10 +66,13 @@ TEST_F(SilentServer, EverybodyIsAnsweredWhenTheGraceIsOver) {
   std::thread caller([&] { waited.emplace(engine.enqueue(kHeld, 1)); });
   std::optional<Result<Execution>> read;
   std::thread reader([&] { read.emplace(engine.get(later)); });
-  worker.stop(500ms);
-  engine.shutdown(500ms);
-  caller.join();
-  reader.join();
+  {
+    const Bound bound;
+    worker.stop(500ms);
+    engine.shutdown(500ms);
+    caller.join();
+    reader.join();
+  }
 
   ASSERT_EQ(answers.size(), 4u);
   answers.push_back(*std::move(waited));
@@ -82,7 +95,10 @@ TEST_F(SilentServer, ReconnectingIsGivenUpToo) {
       "pg_backend_pid()");
   std::vector<Result<Handle<int>>> answers;
   engine.enqueue_async(kHeld, 1, {}, [&](Result<Handle<int>> answer) { answers.push_back(std::move(answer)); });
-  engine.shutdown(500ms);
+  {
+    const Bound bound;
+    engine.shutdown(500ms);
+  }
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_FALSE(answers[0].ok());
 }
