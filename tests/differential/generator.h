@@ -67,6 +67,7 @@ class Generator {
   core::RunAdvance::Entry following(const core::RunAdvance& op, const std::string& id, Instant now);
   core::TaskEnqueue successor(const core::RunAdvance& op, Instant now);
   core::RunResume resume();
+  void hand_on(core::RunAdvance& op);
   core::RunSignal signal(Instant now);
   core::LaneEnsure lane();
   core::LaneConfig config(const std::string& queue);

@@ -60,7 +60,7 @@ RunAdvance::Entry Generator::following(const RunAdvance& op, const std::string& 
 RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
   RunAdvance::Entry entry;
   entry.event.command = ++last_command_;
-  switch (random_.below(9)) {
+  switch (random_.below(10)) {
     case 0:
     case 1:
     case 2:
@@ -85,6 +85,11 @@ RunAdvance::Entry Generator::command(const RunAdvance& op, Instant now) {
       entry.event.kind = EventKind::signal_sent;
       entry.event.name = "go";
       entry.event.id = pick(kIds);
+      break;
+    case 9:
+      entry.event.kind = chance(50) ? EventKind::update_completed : EventKind::update_rejected;
+      entry.event.id = pick(kKeys);
+      entry.event.data = pick(kResults);
       break;
     case 6:
       entry.event.kind = EventKind::state_set;
@@ -115,15 +120,30 @@ RunAdvance Generator::advance(Instant now) {
     if (chance(10)) continue;
     Event stamp;
     stamp.issued = static_cast<std::int32_t>(random_.below(5));
+    stamp.joined = chance(30);
     stamp.at = now;
     op.entries.push_back({mail.key, stamp, {}});
   }
   for (std::uint64_t i = 0, count = random_.below(4); i < count; ++i) op.entries.push_back(command(op, now));
   if (chance(20)) op.entries.push_back(closing(op, now));
   else if (chance(12)) op.entries.push_back(parking());
+  hand_on(op);
   op.waits = chance(50);
   op.park_for = std::chrono::milliseconds(random_.below(20'000));
   return op;
+}
+
+// Signals and updates for the run that follows.
+void Generator::hand_on(RunAdvance& op) {
+  if (op.entries.empty() || !op.entries.back().start || !is_closing(op.entries.back().event.kind)) return;
+  for (std::uint64_t i = 0, count = random_.below(3); i < count; ++i) {
+    Event event;
+    event.kind = chance(70) ? EventKind::signal_received : EventKind::update_received;
+    event.name = "go";
+    if (chance(50)) event.id = pick(kKeys);
+    event.data = pick(kResults);
+    op.carried.push_back(std::move(event));
+  }
 }
 
 // Mostly one that is parked.
@@ -192,11 +212,17 @@ void Generator::rehearse_run(Instant now) {
   const bool parks = chance(50);
   op.entries.push_back(parks ? parking() : following(op, *start.identity, now));
   op.park_for = 10s;
+  hand_on(op);
   script_.push_back(start);
   script_.push_back(take);
   script_.push_back(op);
   if (chance(30)) script_.push_back(op);
   if (parks) script_.push_back(RunResume{kDefaultTenant, start.id});
+  if (parks) return;
+  RunSignal late = signal(now);  // to a run that went on
+  late.execution = start.id;
+  late.start.reset();
+  script_.push_back(late);
 }
 
 }  // namespace semel::differential

@@ -148,7 +148,8 @@ std::string tell(const AdvanceAnswer& a) {
 }
 std::string tell(const ResumeAnswer& a) { return std::string(to_string(a.status)) + (a.resumed ? " resumed" : ""); }
 std::string tell(const SignalAnswer& a) {
-  return a.run.to_string() + (a.created ? " created" : " existing") + (a.started ? " started" : "");
+  return a.run.to_string() + (a.created ? " created" : " existing") + (a.started ? " started" : "") +
+         (a.answer ? " " + std::string(to_string(a.answer->kind)) + " " + a.answer->data : "");
 }
 
 // The word that is counted.
@@ -187,7 +188,8 @@ std::string sort_of(const AdvanceAnswer& a) {
 }
 std::string sort_of(const ResumeAnswer& a) { return a.resumed ? "resumed" : "as it was"; }
 std::string sort_of(const SignalAnswer& a) {
-  return std::string(a.created ? "created" : "existing") + (a.started ? " started" : "");
+  return std::string(a.created ? "created" : "existing") + (a.started ? " started" : "") +
+         (a.answer ? " answered" : "");
 }
 
 }  // namespace
