@@ -1,5 +1,5 @@
 // L2: deterministic simulation over workflows, with tasks beside them. What is checked, by case: W1, W2, W3, W4, W7,
-// W9, W10, W13, W16, W19 (tests/sim/run_checks.h).
+// W9, W10, W13, W16, W19, F1, F2 (tests/sim/run_checks.h).
 #include <gtest/gtest.h>
 
 #include "testing/temp_sqlite.h"

@@ -194,6 +194,8 @@ TEST_F(ChainTest, ARetriedRunHearsItsSignalsAgainAndAnswersItsUpdatesOnce) {
   EXPECT_EQ(run.update<int>("note", 10, UpdateOptions().id("u-1")).value(), 11);
   const int before = noted.load();
   EXPECT_TRUE(run.signal("b", std::string("y")).value());
+  const auto status = [&] { return engine_->find(fails_once_workflow, "f").value().status().value(); };
+  ASSERT_TRUE(comes_true(run, [&] { return status() == Status::succeeded; })) << "the second run waits for a signal";
   EXPECT_EQ(run.result().value(), "xy");
   EXPECT_EQ(attempts.load(), 2);
   EXPECT_FALSE(run.signal("a", std::string("x"), "d-1").value());
