@@ -87,6 +87,29 @@ struct WorkerWorld {
   std::unique_ptr<Worker> worker;
 };
 
+// F3, X15
+TEST(Worker, GivesItsSessionUpWhenTheStoreHasAnotherHistory) {
+  WorkerWorld world({.slots = 1});
+  world.settle();
+  const auto first = world.enqueue();
+  const auto second = world.enqueue();
+  world.pass(Duration{1'000'000});
+  const RunRef run = world.begin_next();
+  world.store.turns = 1;
+  world.pass(Duration{1'000'000});
+  EXPECT_EQ(run->stop_reason(), StopReason::lease_lost);
+  world.worker->finish(run, HandlerOutcome::success("1"));
+  world.pass(Duration{1'000'000});
+  EXPECT_FALSE(world.row(first).result) << "what was claimed in another history is not completed in this one";
+  EXPECT_EQ(world.worker->stats().succeeded, 0u);
+  EXPECT_EQ(world.worker->stats().unconfirmed, 0u);
+  world.pass(Duration{40'000'000});
+  world.run_all();
+  world.pass(Duration{5'000'000});
+  world.run_all();
+  EXPECT_EQ(world.row(second).status, Status::succeeded) << "it goes on under a new one";
+}
+
 TEST(Worker, AnIdleWorkerClaimsWhatIsJustBeingEnqueued) {
   WorkerWorld world;
   world.node.ride = [&](const auto& lanes) { return world.worker->ride(lanes, world.clock.now()); };

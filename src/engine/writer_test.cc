@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "engine/in_history.h"
 #include "store/memory/memory_store.h"
 #include "testing/engine_node.h"
 #include "testing/fault_store.h"
@@ -70,6 +71,39 @@ TEST(Writer, WhatQueuedUpSharesOneCommit) {
   world.node.writer.step(world.clock.now());
   EXPECT_EQ(answers.size(), 64u);
   EXPECT_EQ(world.sizes, std::vector<std::size_t>{64});
+}
+
+// F3: what was asked with numbers of another history is refused, and so is what follows from its answer.
+TEST(Writer, AnOperationOfAnotherHistoryNeverReachesTheStore) {
+  WriterWorld world;
+  world.lane();
+  std::vector<core::Answer> answers;
+  world.submit("late", answers);
+  world.store.turns = 1;
+  {
+    const InHistory in(0);
+    world.submit("later", answers);
+  }
+  world.node.settle();
+  ASSERT_EQ(answers.size(), 2u);
+  for (const auto& answer : answers) EXPECT_EQ(world.code(answer), ErrorCode::StoreUnavailable);
+  EXPECT_EQ(world.count_rows(), 0u);
+  world.submit("anew", answers);
+  world.node.settle();
+  EXPECT_TRUE(std::get<core::EnqueueAnswer>(answers.at(2)).created);
+}
+
+TEST(Writer, AnUnknownCommitOfAnotherHistoryStaysUnknown) {
+  WriterWorld world;
+  world.lane();
+  std::vector<core::Answer> answers;
+  world.submit("one", answers);
+  world.store.push(Fault::lost_after);
+  world.node.writer.step(world.clock.now());
+  world.store.turns = 1;
+  world.wait(Duration{1'000'000});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(world.code(answers[0]), ErrorCode::UnknownCommit);
 }
 
 TEST(Writer, BatchSizeCanBeForcedToOne) {

@@ -133,7 +133,7 @@ TaskClaim Generator::claim(Instant now) {
   if (!claims_.empty() && chance(5)) return pick(claims_);
   TaskClaim q;
   q.id = ids_.next<ClaimId>(now);
-  q.session = session();
+  q.session = chance(3) ? SessionId{} : session();  // void from the start
   q.worker = "worker";
   q.lease = std::chrono::milliseconds(1000 + random_.below(30'000));
   if (chance(20)) {
