@@ -78,7 +78,10 @@ Result<engine::EnqueueRequest> checked(const Item& item) {
 Error sql_error(PGconn* connection, const PGresult* result) {
   const char* state = result != nullptr ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
   const std::string text = result != nullptr ? PQresultErrorMessage(result) : PQerrorMessage(connection);
-  if (state == nullptr) return make_error(ErrorCode::StoreUnavailable, "the connection failed: " + text);
+  // Without a place in its sources it is not the server's word but a pooler's.
+  const bool of_server = state != nullptr && PQresultErrorField(result, PG_DIAG_SOURCE_FILE) != nullptr;
+  if (!of_server || std::strncmp(state, "08", 2) == 0 || std::strncmp(state, "57P", 3) == 0)
+    return make_error(ErrorCode::StoreUnavailable, "the connection failed: " + text);
   const bool no_schema = std::strcmp(state, "3F000") == 0 || std::strcmp(state, "42883") == 0;
   if (no_schema) {
     return make_error(ErrorCode::SchemaTooOld, "this database has no semel.enqueue: run `semel migrate` on it first");
