@@ -70,6 +70,7 @@ void RunKeeper::retry_after_failure(Owned& run) {
 
 // What the start of the workflow chose holds for every run of its chain.
 void RunKeeper::hand_on(const Owned& run, EnqueueRequest& next) {
+  next.queue = run.claimed.view.queue;
   next.priority = run.row().priority;
   next.max_attempts = run.row().max_attempts;
   if (auto call = core::decode_overrides(run.claimed.view.payload.policy)) next.retry = *std::move(call);

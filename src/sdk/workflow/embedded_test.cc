@@ -175,6 +175,18 @@ TEST_F(EmbeddedRuns, AResultIsFoundAtTheEndOfALongChain) {
   EXPECT_EQ(handle.result().value(), 7) << "asked again when the whole chain is there";
 }
 
+TEST_F(EmbeddedRuns, TheRunsOfAChainStayOnTheirQueue) {
+  worker_->stop();
+  const WorkerOptions options = WorkerOptions().add(countdown_workflow).add(flaky_workflow).queues({"payments"});
+  auto worker = engine_.start_worker(options).value();
+  const auto options_of_runs = StartOptions().queue("payments").timeout(60s);
+  EXPECT_EQ(engine_.start(countdown_workflow, "c", 2, options_of_runs).value().result().value(), 7);
+  flaky_runs = 0;
+  const auto retry = RetryPolicy().initial_interval(1ms).jitter(0);
+  const auto retried = engine_.start(flaky_workflow, "f", StartOptions(options_of_runs).max_attempts(3).retry(retry));
+  EXPECT_EQ(retried.value().result().value(), 3);
+}
+
 TEST_F(EmbeddedRuns, ManyRunsOfStepsLocalsAndSleepsEndWell) {
   std::vector<WorkflowHandle<int>> handles;
   for (int i = 0; i < 50; ++i) handles.push_back(engine_.start(mixed_workflow, "m-" + std::to_string(i), i).value());
