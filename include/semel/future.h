@@ -54,7 +54,7 @@ class FutureBase {
  public:
   FutureBase(detail::RunPort& run, int slot) : run_(&run), slot_(slot) {}
   // Has it ended? Then awaiting it does not wait.
-  bool ready() const { return run_->settled(slot_); }
+  bool ready() const { return run_->ready(slot_); }
   // Gives it up: whoever awaits it gets Cancelled; a step or child is asked to stop, a timer is taken back. Nothing
   // happens when it has ended.
   void cancel() const { run_->cancel(slot_); }

@@ -70,6 +70,8 @@ class RunPort {
   virtual std::size_t member_count(int slot) const = 0;
 
   virtual bool settled(int slot) const = 0;
+  // The same, asked by the code: a signal that lies unread is taken by whoever asks.
+  virtual bool ready(int slot) = 0;
   // False: do not suspend, `outcome` throws Cancelled.
   virtual bool wait(int slot, std::coroutine_handle<> waiter) = 0;
   // Throws unless the slot is settled well.

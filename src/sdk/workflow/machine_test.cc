@@ -162,6 +162,33 @@ TEST(Machine, TellsWhichSignalsNobodyTook) {
   EXPECT_EQ(unread[1].data, "2");
 }
 
+Workflow<std::string> listens_in_turns(WorkflowContext& ctx) {
+  auto first = ctx.signal<int>("s");
+  auto nap = ctx.sleep(1h);
+  const auto winner = co_await any(first, nap);
+  auto polled = ctx.signal<int>("s");
+  const bool there = polled.ready();
+  auto go = ctx.signal<int>("go");
+  co_await go;
+  auto second = ctx.signal<int>("s");
+  const int value = co_await second;
+  const int late = co_await first;
+  co_return std::to_string(winner) + (there ? " there " : " not there ") + std::to_string(value) + " " +
+      std::to_string(late);
+}
+
+// A signal reaches whoever waits then; an abandoned future that is awaited again takes the one after it.
+TEST(Machine, TheLoserOfAnyTakesNoSignal) {
+  Driver driver(scenario(listens_in_turns), {});
+  driver.learn(timer_fired(2), kStart + 1h);
+  driver.learn(signal("s", "7"), kStart + 1h);
+  driver.learn(signal("go", "0"), kStart + 1h);
+  driver.learn(signal("s", "8"), kStart + 1h);
+  EXPECT_TRUE(driver.machine().unread().empty());
+  EXPECT_EQ(driver.history().back().kind, EventKind::run_completed);
+  EXPECT_EQ(driver.history().back().data, R"("1 not there 7 8")");
+}
+
 Workflow<int> counts_what_is_there(WorkflowContext& ctx) {
   int count = 0;
   ctx.on_update("add", [&count](int n) { return count += n; });

@@ -89,6 +89,7 @@ class Run final : public detail::RunPort {
   int member(int slot, std::size_t index) const override { return slots_[slot].members[index]; }
   std::size_t member_count(int slot) const override { return slots_[slot].members.size(); }
   bool settled(int slot) const override { return slots_[slot].settled; }
+  bool ready(int slot) override;
   bool wait(int slot, std::coroutine_handle<> waiter) override;
   const detail::Outcome& outcome(int slot) const override;
   void cancel(int slot) override;
@@ -134,6 +135,7 @@ class Run final : public detail::RunPort {
     bool ends_itself = false;  // the run's cancellation does not settle it
     bool stopping = false;     // its cancellation is a command already
     bool settled = false;
+    bool listening = false;  // a signal takes the next of its name; a group's signals do
     detail::Outcome outcome;
     int cause = -1;  // of a group: the member whose end is its own
     std::vector<int> members;
@@ -148,6 +150,9 @@ class Run final : public detail::RunPort {
   int add_numbered(SlotKind kind, std::string name);
   void settle(int slot, detail::Outcome outcome);
   void member_settled(int group, std::size_t index);
+  void take_unread(int slot);
+  void listen(int slot);
+  void release(int slot);
   void mark_shielded(int slot);
   void request_stop(Slot& slot);
   void cancel_strand(Strand& strand);

@@ -121,19 +121,7 @@ int Run::timer(Instant due) {
   return slot;
 }
 
-int Run::signal(std::string name) {
-  const int slot = add_numbered(SlotKind::signal, name);
-  if (settled(slot)) return slot;
-  const auto unread = std::ranges::find_if(
-      unread_, [&](const core::Event& e) { return e.kind == EventKind::signal_received && e.name == name; });
-  if (unread == unread_.end()) {
-    signal_waits_[name].push_back(slot);
-  } else {
-    settle(slot, Outcome{Outcome::Kind::ok, std::move(unread->data)});
-    unread_.erase(unread);
-  }
-  return slot;
-}
+int Run::signal(std::string name) { return add_numbered(SlotKind::signal, std::move(name)); }
 
 void Run::send_signal(std::string workflow_id, std::string name, std::string data) {
   forbid_in_query();
@@ -174,13 +162,56 @@ int Run::group(detail::Group kind, std::vector<int> members) {
   const int group = add_slot(kKinds[static_cast<std::size_t>(kind)], {});
   slots_[group].members = members;
   slots_[group].left = members.size();
+  slots_[group].listening = true;
   if (members.empty()) settle(group, Outcome{});
   for (std::size_t i = 0; i < members.size(); ++i) {
     Slot& member = slots_[members[i]];
+    if (!settled(group)) listen(members[i]);
     if (member.settled) member_settled(group, i);
     else member.groups.emplace_back(group, i);
   }
   return group;
+}
+
+// A signal is taken by whoever waits for it then: by a future that is awaited, or a member of a group that has not
+// settled, in the order in which they began to wait; else it lies unread. Whatever nobody awaits any more takes
+// nothing.
+bool Run::ready(int slot) {
+  if (!in_query_ && !settled(slot)) {
+    take_unread(slot);
+    for (std::size_t i = 0; i < slots_[slot].members.size() && !settled(slot); ++i) ready(slots_[slot].members[i]);
+  }
+  return settled(slot);
+}
+
+void Run::take_unread(int slot) {
+  const Slot& taker = slots_[slot];
+  if (taker.kind != SlotKind::signal || taker.settled) return;
+  const auto unread = std::ranges::find_if(
+      unread_, [&](const core::Event& e) { return e.kind == EventKind::signal_received && e.name == taker.name; });
+  if (unread == unread_.end()) return;
+  std::string data = std::move(unread->data);
+  unread_.erase(unread);
+  settle(slot, Outcome{Outcome::Kind::ok, std::move(data)});
+}
+
+void Run::listen(int slot) {
+  take_unread(slot);
+  Slot& listener = slots_[slot];
+  if (listener.settled || std::exchange(listener.listening, true)) return;
+  if (listener.kind == SlotKind::signal) signal_waits_[listener.name].push_back(slot);
+  for (std::size_t i = 0; i < listener.members.size() && !listener.settled; ++i) listen(listener.members[i]);
+}
+
+// Called for the members of a group that settled without them.
+void Run::release(int slot) {
+  Slot& listener = slots_[slot];
+  if (listener.settled || !listener.listening || !listener.waiters.empty()) return;
+  const auto wants = [this](const auto& in) { return !slots_[in.first].settled && slots_[in.first].listening; };
+  if (std::ranges::any_of(listener.groups, wants)) return;
+  listener.listening = false;
+  if (listener.kind == SlotKind::signal) std::erase(signal_waits_[listener.name], slot);
+  for (const int member : listener.members) release(member);
 }
 
 void Run::settle(int slot, Outcome outcome) {
@@ -191,6 +222,7 @@ void Run::settle(int slot, Outcome outcome) {
   for (const Waiter& waiter : settled.waiters) ready_.push_back(waiter);
   settled.waiters.clear();
   for (const auto& [group, index] : std::exchange(settled.groups, {})) member_settled(group, index);
+  for (const int member : settled.members) release(member);
 }
 
 void Run::member_settled(int group, std::size_t index) {
@@ -217,6 +249,8 @@ void Run::member_settled(int group, std::size_t index) {
 bool Run::wait(int slot, std::coroutine_handle<> waiter) {
   if (!current_->open() && !slots_[slot].ends_itself) return false;
   if (current_->shields > 0) mark_shielded(slot);
+  listen(slot);
+  if (settled(slot)) return false;
   slots_[slot].waiters.push_back({current_, waiter});
   return true;
 }
