@@ -361,7 +361,7 @@ void drill(const DrillOptions& options, const std::function<bool()>& over, CutRe
   for (const auto& broken : open_store(options.direct, false).value()->verify().value()) record.violation(broken);
 }
 
-Cuts::Cuts(PgProxy& proxy, std::uint64_t seed, long cuts) : proxy_(proxy), random_(seed), cuts_(cuts) { arm(); }
+Cuts::Cuts(PgProxy& proxy, std::uint64_t seed, long cuts) : proxy_(proxy), random_(seed), cuts_(cuts) {}
 
 void Cuts::arm() {
   constexpr std::array<Fault, 8> kFaults = {Fault::cut_before,    Fault::cut_inside,  Fault::cut_after,
@@ -373,6 +373,7 @@ void Cuts::arm() {
 }
 
 bool Cuts::operator()() {
+  if (!std::exchange(armed_, true)) arm();
   if (!proxy_.struck()) return false;
   ++by_fault_[fault_];
   if (++struck_ >= cuts_) return true;

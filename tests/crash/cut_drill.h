@@ -38,6 +38,7 @@ class Cuts {
   testing::PgProxy& proxy_;
   base::SeededRandom random_;
   const long cuts_;
+  bool armed_ = false;  // not while the drilled processes open the store
   long struck_ = 0;
   testing::PgProxy::Fault fault_{};
   std::map<testing::PgProxy::Fault, long> by_fault_;

@@ -7,6 +7,7 @@
 #include "base/uuid.h"
 #include "cli/bench/bench.h"
 #include "cli/process.h"
+#include "cli/wiring.h"
 
 namespace semel::cli::bench {
 namespace {
@@ -184,6 +185,8 @@ class Probe {
 }  // namespace
 
 Result<void> limits_postgres(const std::string& url, const Options& options, Report& report) {
+  // What is set here must reach nobody else: the store's own door refuses poolers that share sessions.
+  if (const auto door = open_store(url, {}); !door && door.error().code == ErrorCode::Unsupported) return door.error();
   const std::int64_t count = std::max<std::int64_t>(kBatch, options.count / kBatch * kBatch);
   try {
     Probe probe(url, options);
