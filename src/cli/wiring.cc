@@ -72,7 +72,7 @@ std::optional<std::string> recent_clock_step(const StoreUrl& url) {
   if (url.backend != Backend::sqlite) return std::nullopt;
   const auto step = store::sqlite::sqlite_clock_step(url.target);
   if (!step || !*step || base::wall_now() - (*step)->noticed_at > std::chrono::hours(24)) return std::nullopt;
-  const Duration by = (*step)->by;
+  const auto by = std::chrono::round<std::chrono::seconds>((*step)->by);
   return "this machine's clock was set " + std::string(by.count() < 0 ? "back" : "forward") + " by " +
          base::format_duration(by.count() < 0 ? -by : by) + " while the store was closed, noticed at " +
          base::format_instant((*step)->noticed_at) + "; leases and due times were moved along";

@@ -89,6 +89,22 @@ TEST(CliWorker, TermWaitsForTheHandler) {
   EXPECT_EQ(place.json({"task", "get", "--task-id", "s-1"}).text("status"), "succeeded");
 }
 
+// F16, K1
+TEST(CliMaintenance, DoctorTellsThatTheClockWasSet) {
+  const Place place;
+  place.json({"task", "enqueue", "echo", "--delay", "5s"});
+  EXPECT_EQ(place.semel({"doctor", "--store", place.store}).out.find("clock was set"), std::string::npos);
+  // As an owner leaves it whose clock was an hour ahead.
+  ASSERT_EQ(place.shell("sqlite3 app.db \"UPDATE meta SET value = value + 3600000000 WHERE name = 'clock_offset'\"")
+                .exit_code,
+            0);
+  const std::string apart = place.semel({"doctor", "--store", place.store}).out;
+  EXPECT_NE(apart.find("store and this machine differ by 1h"), std::string::npos) << apart;
+  place.json({"task", "enqueue", "echo"});
+  const std::string told = place.semel({"doctor", "--store", place.store}).out;
+  EXPECT_NE(told.find("set back by 1h while the store was closed"), std::string::npos) << told;
+}
+
 TEST(CliMaintenance, DoctorVerifyVersionAndPurge) {
   const Place place;
   ASSERT_EQ(place.json({"task", "enqueue", "charge"}).exit_code, 0);

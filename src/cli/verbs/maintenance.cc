@@ -72,7 +72,8 @@ void check_disk(Checks& checks, const std::string& file) {
 
 void check_clock(Checks& checks, store::Store& store, const std::optional<std::string>& step) {
   const Duration apart = store.clock().now() - base::wall_now();
-  const Duration size = apart.count() < 0 ? -apart : apart;
+  Duration size = apart.count() < 0 ? -apart : apart;
+  if (size > std::chrono::seconds(60)) size = std::chrono::round<std::chrono::seconds>(size);
   const std::string text = "store and this machine differ by " + base::format_duration(size);
   if (size > std::chrono::seconds(60)) checks.warn("clock", text + "; leases and due times follow the store");
   else if (step) checks.warn("clock", *step);

@@ -75,7 +75,9 @@ void ClockNote::settle(Connection& db, Instant now, const std::optional<base::Bo
   if (!stepped) return;
   log.write(base::LogLevel::warn,
             "the machine's clock was set while the store was closed: leases and due times were moved along",
-            {{"store", path}, {"by", base::format_duration(-ahead)}, {"same_boot", same_boot ? "yes" : "no"}});
+            {{"store", path},
+             {"by", base::format_duration(std::chrono::round<std::chrono::seconds>(-ahead))},
+             {"same_boot", same_boot ? "yes" : "no"}});
 }
 
 bool ClockNote::is_due(Instant now) const { return now - noted_at_ >= kNoteInterval; }
