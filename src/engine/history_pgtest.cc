@@ -54,7 +54,7 @@ bool eventually(Ready ready) {
 // A program that works on queue `payments` and has done so before its store turns.
 class Program {
  public:
-  explicit Program(const std::string& url) : runtime_(open(url), {}) {
+  explicit Program(const std::string& url) : owner_(Runtime::open(open(url), {}).value()), runtime_(*owner_) {
     auto handlers = std::make_shared<HandlerTable>();
     handlers->add("pay", [this](Run&) {
       ++paid;
@@ -75,7 +75,7 @@ class Program {
     WorkerOptions options;
     options.tenants = {"default"};
     options.queues = {"payments"};
-    pool_ = runtime_.start_worker(handlers, options);
+    pool_ = runtime_.start_worker(handlers, options).value();
   }
   ~Program() { pool_->stop(); }
 
@@ -112,7 +112,8 @@ class Program {
   }
 
   Lines log_;
-  Runtime runtime_;
+  const std::unique_ptr<Runtime> owner_;
+  Runtime& runtime_;
   std::unique_ptr<WorkerPool> pool_;
 };
 

@@ -330,7 +330,8 @@ void run_flows(Engine& engine, CutRecord& record, const std::atomic<bool>& over)
 void drill(const DrillOptions& options, const std::function<bool()>& over, CutRecord& record) {
   std::atomic<bool> stop{false};
   {
-    engine::Runtime runtime(open_store(options.store, false).value(), {});
+    const auto owner = engine::Runtime::open(open_store(options.store, false).value(), {}).value();
+    engine::Runtime& runtime = *owner;
     Engine flows = Engine::open(options.store, Options().backend(postgres::backend())).value();
     auto worker = flows.start_worker(WorkerOptions().add(kFlow).add(kEcho)).value();
     HandedOut handed;
