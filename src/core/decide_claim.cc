@@ -80,7 +80,7 @@ void claim_fresh(RowCache& rows, const TaskClaim& claim, LaneId lane, std::int32
     rows.ready.take_back(row);
     mark_claimed(rows, e, claim.session, claim.worker, claim.lease, now);
     if (claim.takes == Takes::fresh) rows.handed.push_back({claim.id, e.id, claim.tell});
-    out.push_back({e, *rows.payloads.find(row.execution)});
+    out.push_back({e, rows.payloads.at(row.execution)});
   }
 }
 
@@ -123,7 +123,7 @@ const Execution* addressed(const TaskDeliver& op, const RowCache& rows) {
 }
 
 Answer delivered(RowCache& rows, DeliveryOutcome outcome, const Execution& e) {
-  return DeliverAnswer{outcome, {e, *rows.payloads.find(e.id)}};
+  return DeliverAnswer{outcome, {e, rows.payloads.at(e.id)}};
 }
 
 Error not_ready(const Execution& e, const char* reason, Duration retry_after) {
@@ -151,7 +151,7 @@ void take_slot(RowCache& rows, Execution& e) {
 // The limits that a delivery meets as any claim does. None: `e` may start, and its grant is taken. A claim that it
 // takes over counts as given back: its slot and its place among the running are its own.
 std::optional<Error> take_grant(RowCache& rows, const Execution& e, Instant now) {
-  Lane lane = *rows.lanes.find(e.lane);
+  Lane lane = rows.lanes.at(e.lane);
   const bool counted = e.flags & kCountedInLane;
   if (counted) lane.running_count -= 1;
   if (!is_claimed(e) && e.scheduled_at > now) return not_ready(e, "not_due", e.scheduled_at - now);
@@ -217,7 +217,7 @@ Answer decide_part(const TaskDeliver& op, RowCache& rows, Instant now) {
   Execution& e = rows.executions.update(found->id);
   if (is_claimed(e)) take_over(rows, e, now);
   else withdraw(rows, e);
-  const Lane& lane = *rows.lanes.find(e.lane);
+  const Lane& lane = rows.lanes.at(e.lane);
   if (needs_slot(e, lane)) take_slot(rows, e);
   if (lane.config.concurrency) e.flags |= kCountedInLane;
   mark_claimed(rows, e, op.session, op.worker, op.lease, now);

@@ -290,7 +290,7 @@ bool may_be_deleted(const RowCache& rows, const Execution& e, Instant now) {
   if (e.parent_run)
     if (const Execution* parent = rows.executions.find(*e.parent_run); parent && !is_terminal(parent->status))
       return false;
-  return add_saturated(from, retention_of(*rows.lanes.find(e.lane), e.kind)) <= now;
+  return add_saturated(from, retention_of(rows.lanes.at(e.lane), e.kind)) <= now;
 }
 
 void delete_finished(RowCache& rows, const Execution& e, Instant now) {

@@ -48,7 +48,7 @@ Answer cancel_run(const ExecutionCancel& op, RowCache& rows, Execution& e, Insta
     asked.kind = EventKind::cancel_requested;
     put_mail(rows, e.id, asked, mail_id_of(0), now);
   }
-  return CancelAnswer{rows.executions.find(op.execution)->status, true};
+  return CancelAnswer{rows.executions.at(op.execution).status, true};
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ Answer decide_part(const ExecutionRedrive& op, RowCache& rows, Instant now) {
   if (e.idempotency_key) hand_over_key(rows, e, next, now);
   if (!attention) rows.attention.insert(e.id, Attention{e.id, e.tenant, e.lane, e.status, *e.completed_at, {}, {}});
   rows.attention.update(e.id).successor = op.successor;
-  Payload payload = *rows.payloads.find(e.id);
+  Payload payload = rows.payloads.at(e.id);
   payload.execution = op.successor;
   rows.payloads.insert(op.successor, std::move(payload));
   if (e.kind == Kind::workflow)
@@ -234,15 +234,15 @@ Answer decide_part(const LaneEnsure& op, RowCache& rows, Instant) {
   FoundLane& found = rows.lane_names.at({op.tenant, op.queue});
   const bool created = std::exchange(found.created, false);
   const LaneId id = found.lane.id;
-  LaneConfig config = op.config.value_or(rows.lanes.find(id)->config);
+  LaneConfig config = op.config.value_or(rows.lanes.at(id).config);
   config.paused = op.paused.value_or(config.paused);
-  if (config != rows.lanes.find(id)->config) {
+  if (config != rows.lanes.at(id).config) {
     Lane& lane = rows.lanes.update(id);
     if (lane.config.rate_limit != config.rate_limit) lane.tokens_at.reset();
     lane.config = std::move(config);
     lane.revision += 1;
   }
-  return LaneAnswer{*rows.lanes.find(id), created};
+  return LaneAnswer{rows.lanes.at(id), created};
 }
 
 // ---- keys -----------------------------------------------------------------------------------------------------------

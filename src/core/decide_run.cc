@@ -232,11 +232,11 @@ void carry_out(RowCache& rows, ExecutionId run, const RunAdvance::Entry& entry, 
     case EventKind::child_cancel_requested: {
       const Execution* target = peek(rows.executions, target_of(event, rows));
       if (target && target->parent_run == run)
-        decide_part(ExecutionCancel{rows.executions.find(run)->tenant, target->id, false}, rows, now);
+        decide_part(ExecutionCancel{rows.executions.at(run).tenant, target->id, false}, rows, now);
       return;
     }
     case EventKind::signal_sent:
-      return send_signal(rows, *rows.executions.find(run), event, now);
+      return send_signal(rows, rows.executions.at(run), event, now);
     case EventKind::state_set:
       rows.runs.update(run).state = event.data;
       return;
@@ -294,7 +294,7 @@ void close(const RunAdvance& op, RowCache& rows, Instant now) {
     default:
       e.error = entry.event.data;
       if (!entry.start || !is_retried(e))
-        return end(rows, e, rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed,
+        return end(rows, e, rows.lanes.at(e.lane).config.dead_letter ? Status::dead_lettered : Status::failed,
                    AttemptEnd::failed, now);
       go_on(rows, e, *entry.start, CloseReason::retried, now);
       return carry(op, rows, now);
@@ -304,7 +304,7 @@ void close(const RunAdvance& op, RowCache& rows, Instant now) {
 // The event as it is recorded; mail leaves the mailbox.
 std::string take_event(RowCache& rows, const RunAdvance::Entry& entry) {
   if (!entry.mail) return encode_event(entry.event);
-  auto event = decode_event(rows.mail.find(*entry.mail)->event);
+  auto event = decode_event(rows.mail.at(*entry.mail).event);
   if (!event) throw InvariantBroken("mail of run " + entry.mail->run.to_string() + " cannot be read");
   event->issued = entry.event.issued;
   event->joined = entry.event.joined;
@@ -323,7 +323,7 @@ bool add_entries(const RunAdvance& op, RowCache& rows, Instant now, std::int32_t
     Append append;
     for (auto it = next; it != until; ++it) add_event(append, take_event(rows, *it));
     append_history(rows, op.execution, std::move(append), now);
-    events = rows.runs.find(op.execution)->events;
+    events = rows.runs.at(op.execution).events;
     for (; next != until; ++next) {
       if (!is_closing(next->event.kind)) carry_out(rows, op.execution, *next, now);
       const Execution* e = rows.executions.find(op.execution);
@@ -357,9 +357,9 @@ void gather_part(const RunAdvance& op, const RowCache& rows, Instant now, Needs&
 Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   if (auto refused = refuse(op, rows, now)) return *refused;
   const std::int64_t unread = reads_mail(op) ? unread_after(op, rows) : 0;
-  const Run& header = *rows.runs.find(op.execution);
+  const Run& header = rows.runs.at(op.execution);
   if (closes(op) && unread > unread_allowed())
-    return AdvanceAnswer{rows.executions.find(op.execution)->status, header.events, true, false};
+    return AdvanceAnswer{rows.executions.at(op.execution).status, header.events, true, false};
   std::int32_t events = header.events;
   if (!add_entries(op, rows, now, events)) return AdvanceAnswer{Status::cancelled, events, false, false};
   if (closes(op)) {
@@ -374,7 +374,7 @@ Answer decide_part(const RunAdvance& op, RowCache& rows, Instant now) {
   // What the commands themselves brought is mail too: then there is something to decide at once.
   const bool idle = op.waits && unread == 0 && !has_mail(rows, op.execution);
   const Status status = idle ? Status::suspended : Status::running;
-  if (rows.executions.find(op.execution)->status != status) rows.executions.update(op.execution).status = status;
+  if (rows.executions.at(op.execution).status != status) rows.executions.update(op.execution).status = status;
   return AdvanceAnswer{status, events, false, false};
 }
 

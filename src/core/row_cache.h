@@ -77,6 +77,9 @@ class SlotMap {
     return it->second.row ? &*it->second.row : nullptr;
   }
   const Row* find(const Key& key) const { return const_cast<SlotMap*>(this)->find(key); }
+  // One that others say is there. Throws where it is not: then one of them is damaged.
+  Row& at(const Key& key) { return slots_.at(key).row.value(); }
+  const Row& at(const Key& key) const { return slots_.at(key).row.value(); }
 
   // What the store holds. Ignored when the batch knows the row already: its own view is newer.
   void load(const Key& key, std::optional<Row> row) {
@@ -96,9 +99,9 @@ class SlotMap {
   // Marks the row as changed; change it through the returned reference.
   Row& update(const Key& key) {
     auto& slot = slots_.at(key);
-    assert(slot.row);
+    Row& row = slot.row.value();
     if (slot.change == Change::none) slot.change = Change::updated;
-    return *slot.row;
+    return row;
   }
   void erase(const Key& key) {
     auto& slot = slots_.at(key);

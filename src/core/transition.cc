@@ -60,7 +60,7 @@ void gather_slot(const SlotKey& key, const RowCache& rows, Needs& needs, std::in
 void free_slot(RowCache& rows, const SlotKey& key) {
   KeySlot* slot = rows.key_slots.find(key);
   if (!slot || slot->used < 1) throw InvariantBroken("concurrency key " + key.concurrency_key + " was not in use");
-  const auto limit = rows.lanes.find(key.lane)->config.concurrency_per_key;
+  const auto limit = rows.lanes.at(key.lane).config.concurrency_per_key;
   const BlockedRow* next = limit && slot->used <= *limit ? first_blocked(rows, key) : nullptr;
   if (next) {
     const ExecutionId id = next->execution;
@@ -141,7 +141,7 @@ void gather_enter(const Execution& e, const RowCache& rows, Needs& needs) {
 void enter(RowCache& rows, Execution& e, Instant now) {
   if (e.scheduled_at > now) return rows.timers.add({e.scheduled_at, TimerKind::due, e.id, 0});
   if (e.concurrency_key) {
-    if (const auto limit = rows.lanes.find(e.lane)->config.concurrency_per_key) {
+    if (const auto limit = rows.lanes.at(e.lane).config.concurrency_per_key) {
       const SlotKey key = slot_key_of(e);
       const KeySlot* slot = rows.key_slots.find(key);
       if (slot && slot->used >= *limit) return rows.blocked.add(blocked_row_of(e));
@@ -246,7 +246,7 @@ void end(RowCache& rows, Execution& e, Status status, AttemptEnd how, Instant no
   rows.ended.push_back(id);
   if (e.flags & (kHasParent | kWatched)) tell_outcome(rows, e, now);
   if (e.flags & kHasGroup) count_in_group(rows, e, now);  // may insert a row: `e` is not used after it
-  Execution& ended = *rows.executions.find(id);
+  Execution& ended = rows.executions.at(id);
   if ((ended.flags & kDropAtEnd) && status != Status::dead_lettered) drop(rows, ended);
 }
 
@@ -266,12 +266,12 @@ RetryPolicy policy_of(const RowCache& rows, const Execution& e) {
   if (e.flags & kHasPolicy)
     if (const Payload* payload = rows.payloads.find(e.id))
       if (auto decoded = decode_overrides(payload->policy)) call = *decoded;
-  if (auto decoded = decode_overrides(rows.lanes.find(e.lane)->config.retry)) queue = *decoded;
+  if (auto decoded = decode_overrides(rows.lanes.at(e.lane).config.retry)) queue = *decoded;
   return resolve_policy(call, queue);
 }
 
 Status spent_status(const RowCache& rows, const Execution& e) {
-  return rows.lanes.find(e.lane)->config.dead_letter ? Status::dead_lettered : Status::failed;
+  return rows.lanes.at(e.lane).config.dead_letter ? Status::dead_lettered : Status::failed;
 }
 
 EndAnswer ended(RowCache& rows, Execution& e, Status status, AttemptEnd how, Instant now) {

@@ -10,6 +10,8 @@ namespace {
 
 constexpr Duration kPauseAfterError{1'000'000};
 constexpr Duration kShortestRest{1'000};
+constexpr Duration kFirstPause{1'000};
+constexpr int kMostEmptyFirings = 14;
 constexpr int kIdleRests = 4;
 
 }  // namespace
@@ -155,6 +157,9 @@ void Clockwork::run_timers(Instant now) {
   submit(timers_, core::TimersFire{options_.page, env.random.next()}, Duration{0}, &ClockworkStats::timers_fired,
          [this](const core::SweepAnswer& sweep, Instant at) {
            if (sweep.more) next_timer_ = at;
+           // A timer was due and none was found: another process had it, or its row is damaged and stays there.
+           empty_firings_ = sweep.looked_at > 0 ? 0 : std::min(empty_firings_ + 1, kMostEmptyFirings);
+           if (empty_firings_ > 1) timers_.due = add_saturated(at, Duration{kFirstPause.count() << empty_firings_});
          });
 }
 

@@ -92,6 +92,7 @@ class Clockwork {
   mutable std::mutex mutex_;  // guards everything below
   Loop timers_, sessions_, keys_, inbox_, cleanup_, ledger_, directory_, promotion_, alarms_;
   Instant next_timer_ = kEndOfTime;  // earliest timer known: a hint
+  int empty_firings_ = 0;            // of timers, one after another
   Instant timer_read_due_{};
   ExecutionId cleanup_after_;
   core::IdentityKey ledger_after_;

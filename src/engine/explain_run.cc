@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/json_value.h"
 #include "base/text.h"
+#include "engine/history_pages.h"
 
 namespace semel::engine {
 namespace {
@@ -21,20 +22,6 @@ void follow(const core::Event& event, Open& open) {
   OpenCommand& command = open[event.command];
   command = {event.kind, event.command, event.name, event.id, {}, event.execution, {}};
   if (event.kind == EventKind::timer_started) command.due_at = event.at;
-}
-
-Result<void> follow_history(store::Store& store, ExecutionId run, Open& open) {
-  for (std::int32_t read = 0;;) {
-    auto page = store.history_get(run, read, kPageBytes);
-    if (!page) return page.error();
-    if (page->empty()) return {};
-    for (const auto& row : *page) {
-      auto events = core::decode_events(row.events);
-      if (!events) return events.error();
-      for (const auto& event : *events) follow(event, open);
-    }
-    read = page->back().first + page->back().count - 1;
-  }
 }
 
 // The execution whose end the run will learn: not the one of the event where the id was taken before, or where a child
@@ -104,7 +91,11 @@ Result<ExplainedRun> explain_run(store::Store& store, const core::Execution& run
   auto mail = store.mail_list({&run.id, 1});
   if (!mail) return mail.error();
   Open open;
-  if (auto ok = follow_history(store, run.id, open); !ok) return ok.error();
+  auto read = read_history(store, run.id, 0, kPageBytes, [&open](const Append& append) -> Result<void> {
+    for (const auto& event : append.events) follow(event, open);
+    return {};
+  });
+  if (!read) return std::move(read).error();
   for (const auto& one : *mail) {
     auto event = core::decode_event(one.event);
     if (!event) return event.error();

@@ -49,6 +49,8 @@ struct RunKeeper::Owned {
   int parks = 0;                                          // at the end of the history
   bool suspended = false;                                 // the store knows that it waits
   bool asked_to_wait = false;
+  bool damaged = false;                       // a row of it cannot be read: it is let go of for long
+  int refusals = 0;                           // of its record by the store, for reasons of the store's own
   bool failed_outright = false;               // closed by the keeper: the code learns nothing any more
   std::atomic<std::int64_t> inside_since{0};  // user code runs, by the monotonic clock; 0: it does not
 

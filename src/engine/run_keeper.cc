@@ -12,6 +12,7 @@ namespace semel::engine {
 namespace {
 
 constexpr Duration kPauseAfterError{200'000};
+constexpr int kMostDoublings = 8;
 constexpr Duration kWatchStep{500'000};
 constexpr std::size_t kBoxesPerPoll = 100;
 
@@ -285,10 +286,14 @@ void RunKeeper::again(const OwnedRef& run) {
   executor_->decide([self = shared_from_this(), run] { self->job(run); });
 }
 
-void RunKeeper::again_later(std::function<void()> what) {
+// The pause grows with the tries.
+void RunKeeper::again_later(std::function<void()> what, int tries) {
+  const Duration pause{kPauseAfterError.count() << std::min(tries, kMostDoublings)};
   {
     std::lock_guard lock(mutex_);
-    later_.emplace_back(add_saturated(env_.store.clock().now(), kPauseAfterError), std::move(what));
+    const Instant at = add_saturated(env_.store.clock().now(), pause);
+    const auto later = std::ranges::upper_bound(later_, at, {}, [](const auto& one) { return one.first; });
+    later_.emplace(later, at, std::move(what));
   }
   if (wake) wake();
 }
@@ -304,7 +309,7 @@ void RunKeeper::give_up(const OwnedRef& run, Duration delay, bool no_handler) {
            if (env_.store.history() != run->claimed.history) return forget(run, false);
            if (error->code == ErrorCode::ShuttingDown || error->code == ErrorCode::StoreCorrupt)
              return forget(run, false);
-           again_later([this, run, delay, no_handler] { give_up(run, delay, no_handler); });
+           again_later([this, run, delay, no_handler] { give_up(run, delay, no_handler); }, run->refusals++);
          });
 }
 

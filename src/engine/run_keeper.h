@@ -88,6 +88,8 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   bool prepare_turn(const OwnedRef& run, Turn& turn);
   Result<void> load(Owned& run, Turn& turn);
   Result<std::int32_t> read_history(const Owned& run, std::vector<core::Event>& out);
+  void could_not_read(const OwnedRef& run, Turn turn, bool read_mail, const Error& error);
+  void park_damaged(const OwnedRef& run, const Error& error);
   void try_turn_again(const OwnedRef& run, Turn turn, bool read_mail);
   // User code: the engine is not used.
   Result<void> take_turn(const OwnedRef& run, Turn& turn);
@@ -127,7 +129,7 @@ class RunKeeper final : public RunOwner, public std::enable_shared_from_this<Run
   void forget(const OwnedRef& run, bool closed);
   void rest(const OwnedRef& run);  // mutex held: it waits
   void unrest(Owned& run);         // mutex held
-  void again_later(std::function<void()> what);
+  void again_later(std::function<void()> what, int tries = 0);
   void watch();
   void submit(const Owned& run, core::Operation operation, Writer::Done done);
 

@@ -7,6 +7,7 @@
 #include "base/mutant.h"
 #include "core/retry.h"
 #include "core/validate.h"
+#include "engine/history_pages.h"
 #include "engine/owned_run.h"
 #include "engine/prepare.h"
 
@@ -17,6 +18,7 @@ using core::EventKind;
 namespace {
 
 constexpr std::int64_t kHistoryPage = 4 << 20;
+constexpr int kRefusalsOfDamage = 20;
 
 bool starts_something(EventKind kind) {
   return kind == EventKind::step_scheduled || kind == EventKind::child_started || kind == EventKind::timer_started;
@@ -74,7 +76,8 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
   if (turn.load) {
     const auto* maker = workflows_->find(run->row().name);
     if (maker == nullptr) return give_up(run, options_.no_handler_delay, true), false;
-    if (auto loaded = load(*run, turn); !loaded) return try_turn_again(run, std::move(turn), has_mail), false;
+    if (auto loaded = load(*run, turn); !loaded)
+      return could_not_read(run, std::move(turn), has_mail, loaded.error()), false;
     if (run->known == 0) {  // it ended since the claim, and nothing of it was kept
       for (auto& query : turn.queries) query.done(make_error(ErrorCode::ExecutionNotFound, "the run is gone"));
       return forget(run, true), false;
@@ -85,7 +88,7 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
   }
   if (read_mail) {
     auto mail = env_.store.mail_list({&run->row().id, 1});
-    if (!mail) return try_turn_again(run, std::move(turn), true), false;
+    if (!mail) return could_not_read(run, std::move(turn), true, mail.error()), false;
     turn.mail = *std::move(mail);
   }
   turn.handed = std::exchange(run->handed, std::nullopt);
@@ -93,6 +96,24 @@ bool RunKeeper::prepare_turn(const OwnedRef& run, Turn& turn) {
   turn.now = env_.store.clock().now();
   run->inside_since.store(env_.monotonic.now().count());
   return true;
+}
+
+void RunKeeper::could_not_read(const OwnedRef& run, Turn turn, bool read_mail, const Error& error) {
+  if (error.code != ErrorCode::StoreCorrupt) return try_turn_again(run, std::move(turn), read_mail);
+  for (auto& query : turn.queries) query.done(error);
+  park_damaged(run, error);
+}
+
+// A row of the run is damaged: nothing of it can be decided before somebody has looked at it. Where not even that can
+// be recorded, it is given back for as long.
+void RunKeeper::park_damaged(const OwnedRef& run, const Error& error) {
+  run->damaged = true;
+  const auto header = env_.store.run_get(run->row().id);
+  if (header && *header) {
+    run->known = (*header)->events;
+    return refuse_code(run, make_error(ErrorCode::NondeterminismError, error.message));
+  }
+  refuse_code(run, error);
 }
 
 void RunKeeper::try_turn_again(const OwnedRef& run, Turn turn, bool read_mail) {
@@ -111,24 +132,18 @@ Result<void> RunKeeper::load(Owned& run, Turn& turn) {
     run.known = 1;  // run_started
     return {};
   }
+  run.known = 0;
   auto known = read_history(run, turn.history);
-  if (!known) return known.error();
+  if (!known) return std::move(known).error();
   run.known = *known;
   return {};
 }
 
 Result<std::int32_t> RunKeeper::read_history(const Owned& run, std::vector<core::Event>& out) {
-  for (std::int32_t known = 0;;) {
-    auto page = env_.store.history_get(run.row().id, known, kHistoryPage);
-    if (!page) return page.error();
-    if (page->empty()) return known;
-    for (const auto& row : *page) {
-      auto events = core::decode_events(row.events);
-      if (!events) return events.error();
-      std::ranges::move(*events, std::back_inserter(out));
-      known = row.first + row.count - 1;
-    }
-  }
+  return engine::read_history(env_.store, run.row().id, 0, kHistoryPage, [&out](Append append) -> Result<void> {
+    std::ranges::move(append.events, std::back_inserter(out));
+    return {};
+  });
 }
 
 // ---- user code ------------------------------------------------------------------------------------------------------
@@ -298,7 +313,8 @@ void RunKeeper::refuse_code(const OwnedRef& run, const Error& error) {
                   {"workflow_id", run->row().identity.value_or("")},
                   {"run_id", run->row().id.to_string()},
                   {"error", error.message}});
-  if (error.code != ErrorCode::NondeterminismError) return give_up(run, options_.no_handler_delay, true);
+  if (error.code != ErrorCode::NondeterminismError)
+    return give_up(run, run->damaged ? options_.park_most : options_.no_handler_delay, !run->damaged);
   {
     std::lock_guard lock(mutex_);
     ++stats_.parked;
@@ -312,6 +328,7 @@ void RunKeeper::refuse_code(const OwnedRef& run, const Error& error) {
 }
 
 Duration RunKeeper::park_for(const Owned& run) const {
+  if (run.damaged) return options_.park_most;
   const Duration wait{options_.park_first.count() << std::min(run.parks, 20)};
   return std::min(wait, options_.park_most);
 }
@@ -525,6 +542,13 @@ void RunKeeper::record_failed(const OwnedRef& run, const Error& error) {
     env_.log.write(base::LogLevel::error, "a run's memory does not fit its history",
                    {{"run_id", run->row().id.to_string()}, {"error", error.message}});
     return give_up(run, Duration{1'000'000}, false);
+  }
+  // Internal again and again: a row that it would touch is damaged.
+  if (error.code == ErrorCode::Internal && ++run->refusals >= kRefusalsOfDamage) {
+    run->damaged = true;
+    run->entries.clear();
+    run->close.reset();
+    return refuse_code(run, error);
   }
   again_later([this, run] { record(run); });
 }

@@ -7,6 +7,7 @@
 #include "base/json_value.h"
 #include "core/run.h"
 #include "core/validate.h"
+#include "engine/history_pages.h"
 #include "engine/in_history.h"
 #include "engine/prepare.h"
 #include "engine/send.h"
@@ -60,20 +61,6 @@ Result<Members> members_of(const std::string& object) {
   return out;
 }
 
-// An append is one row: those before `after` are left out of its events.
-Result<void> take_events(const core::HistoryRow& row, std::int32_t after, std::vector<HistoryEvent>& out) {
-  auto events = core::decode_events(row.events);
-  if (!events) return events.error();
-  std::int32_t seq = row.first;
-  for (auto& event : *events) {
-    if (seq > after) out.push_back({seq, row.at, std::move(event)});
-    ++seq;
-  }
-  if (seq == row.first + row.count) return {};
-  return make_error(ErrorCode::StoreCorrupt,
-                    "the history of run " + row.run.to_string() + " is damaged at event " + std::to_string(row.first));
-}
-
 }  // namespace
 
 Result<core::RunSignal> prepare_signal(SignalRequest request, core::TenantId tenant, MailId mail) {
@@ -123,21 +110,18 @@ namespace {
 // The answer to the update among the events after `*seen`; none yet: nullopt.
 Result<std::optional<UpdateOutcome>> find_answer(store::Store& store, ExecutionId run, const std::string& id,
                                                  std::int32_t& seen) {
-  while (true) {
-    auto page = store.history_get(run, seen, kPageBytes);
-    if (!page) return page.error();
-    if (page->empty()) return std::optional<UpdateOutcome>();
-    for (const auto& row : *page) {
-      auto events = core::decode_events(row.events);
-      if (!events) return events.error();
-      for (const auto& event : *events) {
-        const bool rejected = event.kind == core::EventKind::update_rejected;
-        if (event.id == id && (rejected || event.kind == core::EventKind::update_completed))
-          return std::optional(UpdateOutcome{run, rejected, event.data});
-      }
-      seen = row.first + row.count - 1;
+  std::optional<UpdateOutcome> found;
+  auto read = read_history(store, run, seen, kPageBytes, [&](const Append& append) -> Result<void> {
+    for (const auto& event : append.events) {
+      const bool rejected = event.kind == core::EventKind::update_rejected;
+      if (!found && event.id == id && (rejected || event.kind == core::EventKind::update_completed))
+        found = UpdateOutcome{run, rejected, event.data};
     }
-  }
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  seen = *read;
+  return found;
 }
 
 }  // namespace
@@ -233,15 +217,17 @@ Result<std::vector<HistoryEvent>> Engine::history(std::string_view tenant, Execu
   if (auto ok = check_workflow(*view); !ok) return ok.error();
   after = std::clamp(after, 0, core::kMaxEvents);
   std::vector<HistoryEvent> out;
-  for (std::int32_t read = after;;) {
-    auto page = env_.store.history_get(execution, read, kPageBytes);
-    if (!page) return page.error();
-    if (page->empty()) return out;
-    for (const auto& row : *page) {
-      if (auto taken = take_events(row, after, out); !taken) return taken.error();
+  // An append is one row: its events before `after` are left out.
+  auto read = read_history(env_.store, execution, after, kPageBytes, [&](Append append) -> Result<void> {
+    std::int32_t seq = append.row.first;
+    for (auto& event : append.events) {
+      if (seq > after) out.push_back({seq, append.row.at, std::move(event)});
+      ++seq;
     }
-    read = page->back().first + page->back().count - 1;
-  }
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  return out;
 }
 
 }  // namespace semel::engine

@@ -410,7 +410,17 @@ Wakes wakes_of(const RowCache& rows) {
   return wakes;
 }
 
-Applied run_batch(Tables& tables, Batch& batch) {
+namespace {
+
+// It looks for rows itself, and goes on without one of them.
+bool is_about_many(const core::Operation& operation) {
+  return std::holds_alternative<TaskClaim>(operation) || std::holds_alternative<core::SessionsExpire>(operation) ||
+         std::holds_alternative<core::TimersFire>(operation) || std::holds_alternative<core::BlockedSweep>(operation) ||
+         std::holds_alternative<core::RetentionSweep>(operation) ||
+         std::holds_alternative<core::KeysExpire>(operation) || std::holds_alternative<core::LedgerSweep>(operation);
+}
+
+Applied run_once(Tables& tables, Batch& batch) {
   batch.answers.clear();
   batch.notes.clear();
   batch.wakes = {};
@@ -421,10 +431,22 @@ Applied run_batch(Tables& tables, Batch& batch) {
   } catch (TablesError& error) {
     tables.rollback();
     return {error.kind, std::move(error.error)};
-  } catch (const core::InvariantBroken& broken) {
+  } catch (const std::exception& broken) {  // a row that is damaged, or one that others say is there
     tables.rollback();
     return {Applied::Kind::halve, make_error(ErrorCode::Internal, broken.what())};
   }
+}
+
+}  // namespace
+
+Applied run_batch(Tables& tables, Batch& batch) {
+  Applied applied = run_once(tables, batch);
+  if (applied.kind != Applied::Kind::halve || batch.operations.size() != 1 || !is_about_many(*batch.operations[0]))
+    return applied;
+  tables.pass_over_damage(true);
+  applied = run_once(tables, batch);
+  tables.pass_over_damage(false);
+  return applied;
 }
 
 }  // namespace semel::store::batch

@@ -6,10 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "core/row_cache.h"
 #include "core/rows.h"
+#include "core/transition.h"
 #include "store/port.h"
 
 namespace semel::store::batch {
@@ -66,6 +70,23 @@ struct TablesError {
   Error error;
 };
 
+// Reads a row; none: it is damaged and passed over.
+struct UnlessDamaged {
+  base::LogSink& log;
+  bool pass_over = false;  // false: throws what the codec throws
+
+  template <class Read>
+  auto operator()(Read read) const -> std::optional<decltype(read())> {
+    try {
+      return read();
+    } catch (const core::InvariantBroken& broken) {
+      if (!pass_over) throw;
+      log.write(base::LogLevel::error, "a damaged row is passed over", {{"error", std::string(broken.what())}});
+      return std::nullopt;
+    }
+  }
+};
+
 class Tables {
  public:
   virtual ~Tables() = default;
@@ -85,6 +106,13 @@ class Tables {
   virtual void rollback() noexcept = 0;
   // For EnqueueWithin: the connection of the open transaction, or null where callers cannot share it.
   virtual void* native_connection() { return nullptr; }
+
+  // For operations about many rows, which must not wait for a damaged one: it is passed over, and told to the log.
+  void pass_over_damage(bool on) { unless_damaged_.pass_over = on; }
+
+ protected:
+  explicit Tables(base::LogSink& log) : unless_damaged_{log} {}
+  UnlessDamaged unless_damaged_;
 };
 
 // What became ready, due, ended or asked to stop by the changes in `rows`.

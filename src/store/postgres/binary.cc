@@ -43,6 +43,8 @@ void Rows::Free::operator()(pg_result* result) const { PQclear(result); }
 
 Rows::Rows(pg_result* result) : result_(result), count_(PQntuples(result)) {}
 
+std::string Rows::name(int column) const { return PQfname(result_.get(), column); }
+
 std::int64_t Rows::affected() const { return std::strtoll(PQcmdTuples(result_.get()), nullptr, 10); }
 
 bool Rows::is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column) != 0; }

@@ -267,6 +267,7 @@ class Rows {
   explicit Rows(pg_result* result);
 
   int count() const { return count_; }
+  std::string name(int column) const;
   std::int64_t affected() const;  // of INSERT, UPDATE, DELETE
   bool is_null(int row, int column) const;
   std::string_view bytes(int row, int column) const;

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "store/row_check.h"
+
 namespace semel::store::postgres {
 namespace {
 
@@ -12,8 +14,8 @@ class Columns {
   Columns(const Rows& rows, int row, int first) : rows_(rows), row_(row), column_(first) {}
 
   void operator()(std::string& out) { out = rows_.text(row_, column_++); }
-  void operator()(Instant& out) { out = rows_.instant(row_, column_++); }
-  void operator()(Duration& out) { out = rows_.duration(row_, column_++); }
+  void operator()(Instant& out) { out = from_micros(integer<Instant>()); }
+  void operator()(Duration& out) { out = Duration{integer<Duration>()}; }
   void operator()(bool& out) { out = rows_.flag(row_, column_++); }
   void operator()(core::Fingerprint& out) {
     const std::string_view bytes = rows_.bytes(row_, column_++);
@@ -23,7 +25,7 @@ class Columns {
   template <class T>
     requires(std::is_integral_v<T> || std::is_enum_v<T>)
   void operator()(T& out) {
-    out = static_cast<T>(rows_.i64(row_, column_++));
+    out = static_cast<T>(integer<T>());
   }
   template <class Tag>
   void operator()(Uuid<Tag>& out) {
@@ -38,11 +40,26 @@ class Columns {
       (*this)(out.emplace());
     }
   }
+  // The row, once it is known to be sound.
+  template <class Row>
+  Row checked(Row row) const {
+    check(row, misfit_);
+    return row;
+  }
 
  private:
+  template <class T>
+  std::int64_t integer() {
+    const std::int64_t stored = rows_.i64(row_, column_);
+    if (!misfit_ && !fits<T>(stored)) misfit_ = rows_.name(column_) + " is " + std::to_string(stored);
+    ++column_;
+    return stored;
+  }
+
   const Rows& rows_;
   int row_;
   int column_;
+  Misfit misfit_;
 };
 
 // The fields of an execution in the order of kExecutionColumns, without the last: it came with schema 2.
@@ -135,10 +152,12 @@ void each_payload_field(Visit& visit, P& p) {
   visit(p.execution), visit(p.encoding), visit(p.args), visit(p.policy);
 }
 
-template <class... Fields>
-void read_fields(const Rows& rows, int row, Fields&... fields) {
+// The row that has these fields, all of its columns, once it is known to be sound.
+template <class Row, class... Fields>
+Row read_fields(Row& out, const Rows& rows, int row, Fields&... fields) {
   Columns read(rows, row, 0);
   (read(fields), ...);
+  return read.checked(std::move(out));
 }
 
 }  // namespace
@@ -147,7 +166,7 @@ core::Execution read_execution(const Rows& rows, int row, int first) {
   core::Execution e;
   Columns read(rows, row, first);
   each_field(read, e), read(e.parent_command);
-  return e;
+  return read.checked(std::move(e));
 }
 
 core::Payload read_payload(const Rows& rows, int row, ExecutionId id, int first) {
@@ -155,7 +174,7 @@ core::Payload read_payload(const Rows& rows, int row, ExecutionId id, int first)
   p.execution = id;
   Columns read(rows, row, first);
   read(p.encoding), read(p.args), read(p.policy);
-  return p;
+  return read.checked(std::move(p));
 }
 
 core::Lane read_lane(const Rows& rows, int row, int first) {
@@ -168,49 +187,44 @@ core::Lane read_lane(const Rows& rows, int row, int first) {
   read(c.concurrency), read(c.concurrency_per_key), read(c.dead_letter), read(c.max_attempts), read(c.retry);
   read(c.paused), read(lane.running_count), read(lane.tokens_micro), read(lane.tokens_at), read(lane.revision);
   if (rate_count && rate_per) c.rate_limit = core::RateLimit{*rate_count, *rate_per};
-  return lane;
+  return read.checked(std::move(lane));
 }
 
 core::Identity read_identity(const Rows& rows, int row) {
   core::Identity i;
-  read_fields(rows, row, i.id.tenant, i.id.space, i.id.key, i.target, i.target_kind, i.tombstone, i.fingerprint,
-              i.expires_at, i.revision);
-  return i;
+  return read_fields(i, rows, row, i.id.tenant, i.id.space, i.id.key, i.target, i.target_kind, i.tombstone,
+                     i.fingerprint, i.expires_at, i.revision);
 }
 
 core::ReadyRow read_ready(const Rows& rows, int row) {
   core::ReadyRow r;
-  read_fields(rows, row, r.lane, r.pool, r.priority, r.due_at, r.execution);
-  return r;
+  return read_fields(r, rows, row, r.lane, r.pool, r.priority, r.due_at, r.execution);
 }
 
 core::BlockedRow read_blocked(const Rows& rows, int row) {
   core::BlockedRow r;
-  read_fields(rows, row, r.lane, r.concurrency_key, r.priority, r.due_at, r.execution);
-  return r;
+  return read_fields(r, rows, row, r.lane, r.concurrency_key, r.priority, r.due_at, r.execution);
 }
 
 core::TimerRow read_timer(const Rows& rows, int row) {
   core::TimerRow r;
-  read_fields(rows, row, r.due_at, r.kind, r.execution, r.version);
-  return r;
+  return read_fields(r, rows, row, r.due_at, r.kind, r.execution, r.version);
 }
 
 core::KeySlot read_key_slot(const Rows& rows, int row) {
   core::KeySlot r;
-  read_fields(rows, row, r.lane, r.concurrency_key, r.used);
-  return r;
+  return read_fields(r, rows, row, r.lane, r.concurrency_key, r.used);
 }
 
 core::Session read_session(const Rows& rows, int row) {
   core::Session r;
-  read_fields(rows, row, r.id, r.worker, r.opened_at, r.expires_at);
-  return r;
+  return read_fields(r, rows, row, r.id, r.worker, r.opened_at, r.expires_at);
 }
 
 core::Lease read_lease(const Rows& rows, int row) {
   core::Lease lease;
-  read_fields(rows, row, lease.id, lease.session);
+  Columns read(rows, row, 0);
+  read(lease.id), read(lease.session);
   const auto ids = rows.array(row, 2);
   const auto versions = rows.array(row, 3);
   if (ids.size() != versions.size()) throw std::runtime_error("lease " + lease.id.to_string() + " is uneven");
@@ -220,15 +234,17 @@ core::Lease read_lease(const Rows& rows, int row) {
     one.version = static_cast<std::int32_t>(read_integer(versions[i]));
     lease.executions.push_back(one);
   }
-  return lease;
+  return read.checked(std::move(lease));
 }
 
 core::Group read_group(const Rows& rows, int row) {
   core::Group g;
   std::string completion;
-  read_fields(rows, row, g.id, g.tenant, g.total, g.joined, g.ended, g.failed, g.completed, completion);
+  Columns read(rows, row, 0);
+  read(g.id), read(g.tenant), read(g.total), read(g.joined), read(g.ended), read(g.failed), read(g.completed);
+  read(completion);
   decode_task(completion, g.completion, g.completion_payload);
-  return g;
+  return read.checked(std::move(g));
 }
 
 void decode_task(const std::string& bytes, core::Execution& execution, core::Payload& payload) {
@@ -251,49 +267,42 @@ std::string encode_task(const core::Execution& execution, const core::Payload& p
 
 core::Attention read_attention(const Rows& rows, int row) {
   core::Attention r;
-  read_fields(rows, row, r.execution, r.tenant, r.lane, r.status, r.at, r.discarded_at, r.successor);
-  return r;
+  return read_fields(r, rows, row, r.execution, r.tenant, r.lane, r.status, r.at, r.discarded_at, r.successor);
 }
 
 core::LedgerNote read_note(const Rows& rows, int row) {
   core::LedgerNote r;
-  read_fields(rows, row, r.tenant, r.space, r.key, r.rule, r.at, r.winner);
-  return r;
+  return read_fields(r, rows, row, r.tenant, r.space, r.key, r.rule, r.at, r.winner);
 }
 
 core::InboxRow read_inbox(const Rows& rows, int row) {
   core::InboxRow r;
-  read_fields(rows, row, r.id, r.tenant, r.request, r.error);
-  return r;
+  return read_fields(r, rows, row, r.id, r.tenant, r.request, r.error);
 }
 
 core::Run read_run(const Rows& rows, int row) {
   core::Run r;
-  read_fields(rows, row, r.execution, r.events, r.bytes, r.state, r.memo, r.attributes, r.chain);
-  return r;
+  return read_fields(r, rows, row, r.execution, r.events, r.bytes, r.state, r.memo, r.attributes, r.chain);
 }
 
 core::HistoryRow read_history(const Rows& rows, int row) {
   core::HistoryRow r;
-  read_fields(rows, row, r.run, r.first, r.count, r.at, r.events);
-  return r;
+  return read_fields(r, rows, row, r.run, r.first, r.count, r.at, r.events);
 }
 
 core::Mail read_mail(const Rows& rows, int row) {
   core::Mail r;
-  read_fields(rows, row, r.key.run, r.key.at, r.key.id, r.event);
-  return r;
+  return read_fields(r, rows, row, r.key.run, r.key.at, r.key.id, r.event);
 }
 
 core::Watch read_watch(const Rows& rows, int row) {
   core::Watch r;
-  read_fields(rows, row, r.target, r.run, r.command);
-  return r;
+  return read_fields(r, rows, row, r.target, r.run, r.command);
 }
 
 core::Signal read_signal(const Rows& rows, int row) {
   core::Signal r;
-  read_fields(rows, row, r.key.chain, r.key.name, r.key.dedupe, r.mail, r.answer);
+  return read_fields(r, rows, row, r.key.chain, r.key.name, r.key.dedupe, r.mail, r.answer);
   return r;
 }
 

@@ -69,7 +69,13 @@ Result<std::vector<std::pair<core::TenantId, std::string>>> PostgresReads::tenan
 }
 
 Result<std::vector<core::Lane>> PostgresReads::lane_list() {
-  return query<std::vector<core::Lane>>(statements::lane_list, {}, all_rows(lane_row));
+  return query<std::vector<core::Lane>>(statements::lane_list, {}, [this](const Rows& rows) {
+    const batch::UnlessDamaged unless_damaged{*shared_->options.log, true};
+    std::vector<core::Lane> lanes;
+    for (int r = 0; r < rows.count(); ++r)
+      if (auto lane = unless_damaged([&] { return lane_row(rows, r); })) lanes.push_back(*std::move(lane));
+    return lanes;
+  });
 }
 
 Result<LaneStats> PostgresReads::lane_stats(core::LaneId lane) {

@@ -44,7 +44,8 @@ Result<void> PostgresLine::connect() {
   if (auto ok = (*opened)->prepare(writer_statements()); !ok) return ok;
   connection_ = std::move(*opened);
   history_ = *number;
-  tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts, found->channel, found->history);
+  tables_ = std::make_unique<PostgresTables>(*connection_, shared_->fronts, found->channel, found->history,
+                                             *shared_->options.log);
   shared_->line_pids[static_cast<std::size_t>(number_)].store(connection_->backend_pid());
   pause_ = Duration{0};
   looked_ = 0;

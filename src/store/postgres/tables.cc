@@ -174,14 +174,18 @@ void in_claim_order(std::vector<core::ClaimedTask>& tasks) {
   });
 }
 
-std::vector<core::ClaimedTask> read_taken(const Rows& rows) {
+std::vector<core::ClaimedTask> read_taken(const batch::UnlessDamaged& sound, const Rows& rows) {
   std::vector<core::ClaimedTask> out;
   out.reserve(static_cast<std::size_t>(rows.count()));
   for (int r = 0; r < rows.count(); ++r) {
-    core::ClaimedTask task;
-    task.execution = read_execution(rows, r);
-    task.payload = read_payload(rows, r, task.execution.id, kExecutionWidth);
-    out.push_back(std::move(task));
+    auto task = sound([&] {
+      core::ClaimedTask one;
+      one.execution = read_execution(rows, r);
+      one.payload = read_payload(rows, r, one.execution.id, kExecutionWidth);
+      return one;
+    });
+    // A damaged one is claimed by nobody: it has left the ready rows, and no record holds it.
+    if (task) out.push_back(*std::move(task));
   }
   in_claim_order(out);
   return out;
@@ -229,7 +233,7 @@ bool PostgresTables::look(std::vector<core::IdentityKey> keys) {
 // A claim that began behind the front and got too little asks once more, from there.
 std::vector<core::ClaimedTask> PostgresTables::finish_take(const batch::Take& take, const core::ReadyRow& from,
                                                            const Rows& rows, Instant now) {
-  std::vector<core::ClaimedTask> taken = read_taken(rows);
+  std::vector<core::ClaimedTask> taken = read_taken(unless_damaged_, rows);
   const core::ReadyRow front = Fronts::very_front(take.lane, take.pool);
   if (taken.size() == static_cast<std::size_t>(take.limit)) {
     const core::Execution& last = taken.back().execution;
@@ -242,7 +246,7 @@ std::vector<core::ClaimedTask> PostgresTables::finish_take(const batch::Take& ta
   batch::Take rest = take;
   rest.limit -= static_cast<std::int32_t>(taken.size());
   const std::size_t at = queue(statements::take, take_params(rest, front, now));
-  for (auto& task : read_taken(db_.run()[at])) taken.push_back(std::move(task));
+  for (auto& task : read_taken(unless_damaged_, db_.run()[at])) taken.push_back(std::move(task));
   in_claim_order(taken);
   return taken;
 }

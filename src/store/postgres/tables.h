@@ -28,8 +28,9 @@ Params key_params(const std::vector<core::IdentityKey>& keys);
 class PostgresTables final : public batch::Tables {
  public:
   // Of one open connection; the store makes a new one after a reconnect.
-  PostgresTables(Connection& connection, Fronts& fronts, std::string channel, const History& history)
-      : db_(connection), fronts_(fronts), channel_(std::move(channel)), history_(history) {}
+  PostgresTables(Connection& connection, Fronts& fronts, std::string channel, const History& history,
+                 base::LogSink& log)
+      : Tables(log), db_(connection), fronts_(fronts), channel_(std::move(channel)), history_(history) {}
 
   // The batch just rolled back guessed that all its ids were new, or all known, and was wrong: run it again at once.
   bool guessed_wrong() const { return guessed_wrong_; }
@@ -65,7 +66,7 @@ class PostgresTables final : public batch::Tables {
   [[noreturn]] void give_up_look(bool again);
   // Queues the two reads of `keys`; their rows are at the returned index and the one after it.
   std::size_t queue_targets(const std::vector<core::IdentityKey>& keys);
-  static void load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache);
+  void load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache) const;
   static void load_looked(const Rows& rows, core::RowCache& cache);
   bool load_foreseen(const std::vector<core::IdentityKey>& wanted, core::RowCache& cache) const;
 

@@ -12,6 +12,7 @@
 namespace semel::store::postgres {
 namespace {
 
+using batch::UnlessDamaged;
 using core::Needs;
 using core::RowCache;
 
@@ -31,21 +32,24 @@ class Plan {
 
 // Found rows present, all others asked for absent.
 template <class Key, class Row, class Read, class KeyOf>
-Plan::Load keyed(core::SlotMap<Key, Row>& map, const std::vector<Key>& wanted, Read read, KeyOf key_of) {
-  return [&map, &wanted, read, key_of](const Rows& rows) {
+Plan::Load keyed(const UnlessDamaged& sound, core::SlotMap<Key, Row>& map, const std::vector<Key>& wanted, Read read,
+                 KeyOf key_of) {
+  return [&sound, &map, &wanted, read, key_of](const Rows& rows) {
     for (int r = 0; r < rows.count(); ++r) {
-      Row row = read(rows, r);
-      const Key key = key_of(row);
-      map.load(key, std::move(row));
+      auto row = sound([&] { return read(rows, r); });
+      if (!row) continue;
+      const Key key = key_of(*row);
+      map.load(key, *std::move(row));
     }
     for (const Key& key : wanted) map.load(key, std::nullopt);
   };
 }
 
 template <class Row, class Read>
-std::vector<Row> all(const Rows& rows, Read read) {
+std::vector<Row> all(const UnlessDamaged& sound, const Rows& rows, Read read) {
   std::vector<Row> out;
-  for (int r = 0; r < rows.count(); ++r) out.push_back(read(rows, r));
+  for (int r = 0; r < rows.count(); ++r)
+    if (auto row = sound([&] { return read(rows, r); })) out.push_back(*std::move(row));
   return out;
 }
 
@@ -54,37 +58,39 @@ core::Execution execution_row(const Rows& rows, int r) { return read_execution(r
 core::Lane lane_row(const Rows& rows, int r) { return read_lane(rows, r); }
 
 template <class Queue>
-void plan_keyed(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
+void plan_keyed(const Needs& needs, RowCache& cache, Plan& plan, const UnlessDamaged& sound, Queue queue) {
   const auto by_id = [](const auto& row) { return row.id; };
   const auto by_execution = [](const auto& row) { return row.execution; };
   const auto ids = [&](const auto& wanted, const Statement& statement, Plan::Load load) {
     if (!wanted.empty()) plan.add(queue(statement, Params().uuids(wanted)), std::move(load));
   };
-  ids(needs.executions, statements::execution_lock, keyed(cache.executions, needs.executions, execution_row, by_id));
-  ids(needs.payloads, statements::payload_read, keyed(cache.payloads, needs.payloads, payload_row, by_execution));
-  ids(needs.groups, statements::group_lock, keyed(cache.groups, needs.groups, read_group, by_id));
-  ids(needs.sessions, statements::session_lock, keyed(cache.sessions, needs.sessions, read_session, by_id));
-  ids(needs.leases, statements::lease_lock, keyed(cache.leases, needs.leases, read_lease, by_id));
+  ids(needs.executions, statements::execution_lock,
+      keyed(sound, cache.executions, needs.executions, execution_row, by_id));
+  ids(needs.payloads, statements::payload_read,
+      keyed(sound, cache.payloads, needs.payloads, payload_row, by_execution));
+  ids(needs.groups, statements::group_lock, keyed(sound, cache.groups, needs.groups, read_group, by_id));
+  ids(needs.sessions, statements::session_lock, keyed(sound, cache.sessions, needs.sessions, read_session, by_id));
+  ids(needs.leases, statements::lease_lock, keyed(sound, cache.leases, needs.leases, read_lease, by_id));
   ids(needs.attention, statements::attention_lock,
-      keyed(cache.attention, needs.attention, read_attention, by_execution));
+      keyed(sound, cache.attention, needs.attention, read_attention, by_execution));
   if (!needs.inbox.empty())
     plan.add(queue(statements::inbox_lock, Params().i64s(needs.inbox, [](auto id) { return id; })),
-             keyed(cache.inbox, needs.inbox, read_inbox, by_id));
+             keyed(sound, cache.inbox, needs.inbox, read_inbox, by_id));
 }
 
 template <class Queue>
-void plan_runs(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
+void plan_runs(const Needs& needs, RowCache& cache, Plan& plan, const UnlessDamaged& sound, Queue queue) {
   if (!needs.runs.empty())
     plan.add(queue(statements::run_lock, Params().uuids(needs.runs)),
-             keyed(cache.runs, needs.runs, read_run, [](const auto& row) { return row.execution; }));
+             keyed(sound, cache.runs, needs.runs, read_run, [](const auto& row) { return row.execution; }));
   if (!needs.mail.empty())
     plan.add(queue(statements::mail_read, Params().uuids(needs.mail)), [&](const Rows& rows) {
-      for (const core::Mail& mail : all<core::Mail>(rows, read_mail)) cache.mail.load(mail.key, mail);
+      for (const core::Mail& mail : all<core::Mail>(sound, rows, read_mail)) cache.mail.load(mail.key, mail);
       cache.mail_known.insert(needs.mail.begin(), needs.mail.end());
     });
   if (!needs.watches.empty())
     plan.add(queue(statements::watch_lock, Params().uuids(needs.watches)), [&](const Rows& rows) {
-      for (const core::Watch& watch : all<core::Watch>(rows, read_watch)) cache.watches.load(watch);
+      for (const core::Watch& watch : all<core::Watch>(sound, rows, read_watch)) cache.watches.load(watch);
       cache.watches_known.insert(needs.watches.begin(), needs.watches.end());
     });
   if (needs.signals.empty()) return;
@@ -93,7 +99,7 @@ void plan_runs(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
   p.texts(needs.signals, [](const auto& k) -> const std::string& { return k.name; });
   p.texts(needs.signals, [](const auto& k) -> const std::string& { return k.dedupe; });
   plan.add(queue(statements::signal_read, p), [&](const Rows& rows) {
-    for (core::Signal& signal : all<core::Signal>(rows, read_signal)) {
+    for (core::Signal& signal : all<core::Signal>(sound, rows, read_signal)) {
       const core::SignalKey key = signal.key;
       cache.signals.load(key, std::move(signal));
     }
@@ -102,7 +108,8 @@ void plan_runs(const Needs& needs, RowCache& cache, Plan& plan, Queue queue) {
 }
 
 template <class Queue>
-void plan_lanes(const Needs& needs, RowCache& cache, Plan& plan, bool& created, Queue queue) {
+void plan_lanes(const Needs& needs, RowCache& cache, Plan& plan, bool& created, const UnlessDamaged& sound,
+                Queue queue) {
   if (!needs.tenant_names.empty()) {
     const auto names = Params().texts(needs.tenant_names, [](const auto& n) -> const std::string& { return n; });
     plan.add(queue(statements::tenant_ensure, names), [&](const Rows& rows) {
@@ -126,7 +133,7 @@ void plan_lanes(const Needs& needs, RowCache& cache, Plan& plan, bool& created, 
       }
     });
     plan.add(queue(statements::lane_lock_by_name, names), [&](const Rows& rows) {
-      for (core::Lane& lane : all<core::Lane>(rows, lane_row)) {
+      for (core::Lane& lane : all<core::Lane>(sound, rows, lane_row)) {
         cache.lanes.load(lane.id, lane);
         cache.lane_names[{lane.tenant, lane.queue}].lane = std::move(lane);
       }
@@ -134,85 +141,91 @@ void plan_lanes(const Needs& needs, RowCache& cache, Plan& plan, bool& created, 
   }
   if (!needs.lanes.empty())
     plan.add(queue(statements::lane_lock, Params().i32s(needs.lanes, [](auto id) { return id; })),
-             keyed(cache.lanes, needs.lanes, lane_row, [](const auto& row) { return row.id; }));
+             keyed(sound, cache.lanes, needs.lanes, lane_row, [](const auto& row) { return row.id; }));
   if (!needs.key_slots.empty()) {
     Params p;
     p.i32s(needs.key_slots, [](const auto& k) {
        return k.lane;
      }).texts(needs.key_slots, [](const auto& k) -> const std::string& { return k.concurrency_key; });
     plan.add(queue(statements::key_slot_lock, p),
-             keyed(cache.key_slots, needs.key_slots, read_key_slot,
+             keyed(sound, cache.key_slots, needs.key_slots, read_key_slot,
                    [](const auto& row) { return core::SlotKey{row.lane, row.concurrency_key}; }));
   }
 }
 
 template <class Queue>
-void plan_waiting(const Needs& needs, RowCache& cache, Instant now, Plan& plan, Queue queue) {
+void plan_waiting(const Needs& needs, RowCache& cache, Instant now, Plan& plan, const UnlessDamaged& sound,
+                  Queue queue) {
   for (const core::BlockedNeed& need : needs.blocked) {
     const auto params = Params().i32(need.key.lane).bytes(need.key.concurrency_key).i32(need.limit);
-    plan.add(queue(statements::blocked_lock, params), [&cache, &need](const Rows& rows) {
-      for (const core::BlockedRow& row : all<core::BlockedRow>(rows, read_blocked)) cache.blocked.load(row);
+    plan.add(queue(statements::blocked_lock, params), [&cache, &need, &sound](const Rows& rows) {
+      for (const core::BlockedRow& row : all<core::BlockedRow>(sound, rows, read_blocked)) cache.blocked.load(row);
       cache.blocked_windows[need.key] = core::BlockedWindow{rows.count(), rows.count() < need.limit};
     });
   }
   if (needs.blocked_lane)
     plan.add(
         queue(statements::blocked_lock_lane, Params().i32(needs.blocked_lane->first).i32(needs.blocked_lane->second)),
-        [&cache](const Rows& rows) {
-          cache.blocked_lane = all<core::BlockedRow>(rows, read_blocked);
+        [&cache, &sound](const Rows& rows) {
+          cache.blocked_lane = all<core::BlockedRow>(sound, rows, read_blocked);
           for (const core::BlockedRow& row : *cache.blocked_lane) cache.blocked.load(row);
         });
   if (needs.timers_due > 0)
-    plan.add(queue(statements::timer_due, Params().i64(now).i32(needs.timers_due)), [&cache](const Rows& rows) {
-      cache.timers_due = all<core::TimerRow>(rows, read_timer);
+    plan.add(queue(statements::timer_due, Params().i64(now).i32(needs.timers_due)), [&cache, &sound](const Rows& rows) {
+      cache.timers_due = all<core::TimerRow>(sound, rows, read_timer);
       for (const core::TimerRow& row : *cache.timers_due) cache.timers.load(row);
     });
 }
 
 // As many leases as hold `limit` executions; always at least one.
-void load_expired_leases(const Rows& rows, RowCache& cache, std::int32_t limit) {
+void load_expired_leases(const UnlessDamaged& sound, const Rows& rows, RowCache& cache, std::int32_t limit) {
   auto& out = cache.leases_expired.emplace();
   std::int64_t executions = 0;
   for (int r = 0; r < rows.count() && executions < limit; ++r) {
-    core::Lease lease = read_lease(rows, r);
-    executions += static_cast<std::int64_t>(lease.executions.size());
-    const ClaimId id = lease.id;
+    auto lease = sound([&] { return read_lease(rows, r); });
+    if (!lease) continue;
+    executions += static_cast<std::int64_t>(lease->executions.size());
+    const ClaimId id = lease->id;
     out.push_back(id);
-    cache.leases.load(id, std::move(lease));
+    cache.leases.load(id, *std::move(lease));
   }
 }
 
-void load_retention(const Rows& rows, RowCache& cache) {
+void load_retention(const UnlessDamaged& sound, const Rows& rows, RowCache& cache) {
   auto& out = cache.retention.emplace();
   for (int r = 0; r < rows.count(); ++r) {
-    core::Execution e = read_execution(rows, r);
-    const ExecutionId id = e.id;
+    auto e = sound([&] { return read_execution(rows, r); });
+    if (!e) continue;
+    const ExecutionId id = e->id;
     out.push_back(id);
-    cache.executions.load(id, std::move(e));
+    cache.executions.load(id, *std::move(e));
   }
   std::sort(out.begin(), out.end());
 }
 
 template <class Queue>
-void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, Queue queue) {
+void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, const UnlessDamaged& sound,
+                  Queue queue) {
   if (needs.leases_expired > 0) {
     const auto params = Params().i64(now).i32(needs.leases_expired);
-    plan.add(queue(statements::session_over, params), [&cache](const Rows& rows) {
+    plan.add(queue(statements::session_over, params), [&cache, &sound](const Rows& rows) {
       auto& out = cache.sessions_over.emplace();
-      for (core::Session& session : all<core::Session>(rows, read_session)) {
+      for (core::Session& session : all<core::Session>(sound, rows, read_session)) {
         const SessionId id = session.id;
         out.push_back(id);
         cache.sessions.load(id, std::move(session));
       }
     });
     plan.add(queue(statements::lease_expired, params),
-             [&cache, limit = needs.leases_expired](const Rows& rows) { load_expired_leases(rows, cache, limit); });
+             [&cache, &sound, limit = needs.leases_expired](const Rows& rows) {
+               load_expired_leases(sound, rows, cache, limit);
+             });
   }
   if (needs.keys_expired > 0)
     plan.add(queue(statements::identity_expired, Params().i64(now).i32(needs.keys_expired)),
-             [&cache](const Rows& rows) {
+             [&cache, &sound](const Rows& rows) {
                auto& out = cache.keys_expired.emplace();
-               for (core::Identity& row : all<core::Identity>(rows, read_identity)) {
+               for (core::Identity& row : all<core::Identity>(sound, rows, read_identity)) {
                  out.push_back(row.id);
                  const core::IdentityKey key = row.id;
                  cache.identities.load(key, std::move(row));
@@ -233,7 +246,7 @@ void plan_expired(const Needs& needs, RowCache& cache, Instant now, Plan& plan, 
     const auto params =
         Params().bytes(needs.retention->after).bytes(needs.retention->before).i32(needs.retention->limit);
     plan.add(queue(statements::execution_retention, params),
-             [&cache](const Rows& rows) { load_retention(rows, cache); });
+             [&cache, &sound](const Rows& rows) { load_retention(sound, rows, cache); });
   }
 }
 
@@ -246,12 +259,13 @@ std::size_t PostgresTables::queue_targets(const std::vector<core::IdentityKey>& 
   return at;
 }
 
-void PostgresTables::load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache) {
-  for (core::Identity& row : all<core::Identity>(identities, read_identity)) {
+void PostgresTables::load_targets(const Rows& identities, const Rows& executions, core::RowCache& cache) const {
+  const UnlessDamaged& sound = unless_damaged_;
+  for (core::Identity& row : all<core::Identity>(sound, identities, read_identity)) {
     const core::IdentityKey key = row.id;
     cache.identities.load(key, std::move(row));
   }
-  for (core::Execution& row : all<core::Execution>(executions, execution_row)) {
+  for (core::Execution& row : all<core::Execution>(sound, executions, execution_row)) {
     const ExecutionId id = row.id;
     cache.executions.load(id, std::move(row));
   }
@@ -289,13 +303,13 @@ void PostgresTables::read(const core::Needs& needs, core::RowCache& cache, Insta
     const auto queue_one = [this](const Statement& statement, const Params& params) {
       return queue(statement, params);
     };
-    plan_lanes(needs, cache, plan, wrote_, queue_one);
+    plan_lanes(needs, cache, plan, wrote_, unless_damaged_, queue_one);
     if (!needs.identities.empty() && !load_foreseen(needs.identities, cache))
       targets_at = queue_targets(needs.identities);
-    plan_keyed(needs, cache, plan, queue_one);
-    plan_runs(needs, cache, plan, queue_one);
-    plan_waiting(needs, cache, now, plan, queue_one);
-    plan_expired(needs, cache, now, plan, queue_one);
+    plan_keyed(needs, cache, plan, unless_damaged_, queue_one);
+    plan_runs(needs, cache, plan, unless_damaged_, queue_one);
+    plan_waiting(needs, cache, now, plan, unless_damaged_, queue_one);
+    plan_expired(needs, cache, now, plan, unless_damaged_, queue_one);
     SEMEL_FP("pg.read.before");
     if (plan.empty() && !targets_at) return;
     if (looked_) give_up_look(true);

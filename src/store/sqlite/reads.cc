@@ -69,7 +69,14 @@ Result<std::vector<std::pair<core::TenantId, std::string>>> SqliteStore::tenant_
 }
 
 Result<std::vector<core::Lane>> SqliteStore::lane_list() {
-  return reading([](Connection& db) { return all_rows(db.prepared("lane_list"), read_lane); });
+  const batch::UnlessDamaged unless_damaged{log_, true};
+  return reading([&](Connection& db) {
+    std::vector<core::Lane> lanes;
+    Statement& rows = db.prepared("lane_list");
+    while (rows.step())
+      if (auto lane = unless_damaged([&] { return read_lane(rows); })) lanes.push_back(*std::move(lane));
+    return lanes;
+  });
 }
 
 Result<LaneStats> SqliteStore::lane_stats(core::LaneId lane) {

@@ -4,8 +4,14 @@
 
 #include <cstring>
 
+#include "store/row_check.h"
+
 namespace semel::store::sqlite {
 namespace {
+
+template <class T>
+inline constexpr bool is_stored_as_integer =
+    std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, Instant> || std::is_same_v<T, Duration>;
 
 // Walks the columns of a row in order.
 class Columns {
@@ -13,13 +19,38 @@ class Columns {
   Columns(const Statement& from, int column) : from_(from), column_(column) {}
   template <class... Fields>
   Columns& operator()(Fields&... fields) {
-    (from_.get(column_++, fields), ...);
+    (read(fields), ...);
     return *this;
+  }
+  // The row, once it is known to be sound.
+  template <class Row>
+  Row checked(Row row) const {
+    check(row, misfit_);
+    return row;
   }
 
  private:
+  template <class T>
+  void read(T& out) {
+    if constexpr (is_stored_as_integer<T>) look<T>();
+    from_.get(column_++, out);
+  }
+  template <class T>
+  void read(std::optional<T>& out) {
+    if constexpr (is_stored_as_integer<T>)
+      if (!from_.is_null(column_)) look<T>();
+    from_.get(column_++, out);
+  }
+  template <class T>
+  void look() {
+    const std::int64_t stored = from_.integer(column_);
+    if (!misfit_ && !fits<T>(stored))
+      misfit_ = std::string(from_.column_name(column_)) + " is " + std::to_string(stored);
+  }
+
   const Statement& from_;
   int column_;
+  Misfit misfit_;
 };
 
 void add_fixed(Statement& to, const core::Execution& e) {
@@ -48,15 +79,23 @@ void bind_execution_update(Statement& to, const core::Execution& row, std::int32
   add_changing(to, row);
 }
 
-core::Execution read_execution(const Statement& from, int column) {
-  core::Execution e;
-  Columns(from, column)(e.id, e.tenant, e.lane, e.kind, e.name, e.identity, e.priority, e.max_attempts,
-                        e.attempt_timeout)(e.concurrency_key, e.idempotency_key, e.idempotency_key_ttl_seconds,
-                                           e.fingerprint, e.previous, e.parent_run)(
+namespace {
+
+void read_all(Columns& columns, core::Execution& e) {
+  columns(e.id, e.tenant, e.lane, e.kind, e.name, e.identity, e.priority, e.max_attempts, e.attempt_timeout)(
+      e.concurrency_key, e.idempotency_key, e.idempotency_key_ttl_seconds, e.fingerprint, e.previous, e.parent_run)(
       e.parent_workflow_id, e.group, e.created_at, e.timeout_at, e.status, e.version, e.attempt, e.flags, e.last_end)(
       e.close_reason, e.suspend_reason, e.scheduled_at, e.started_at, e.completed_at, e.cancel_requested_at)(
       e.lease_expires_at, e.session, e.worker, e.next, e.result, e.error, e.progress)(e.parent_command);
-  return e;
+}
+
+}  // namespace
+
+core::Execution read_execution(const Statement& from, int column) {
+  core::Execution e;
+  Columns columns(from, column);
+  read_all(columns, e);
+  return columns.checked(std::move(e));
 }
 
 void add_payload(Statement& to, const core::Payload& row) {
@@ -65,8 +104,9 @@ void add_payload(Statement& to, const core::Payload& row) {
 
 core::Payload read_payload(const Statement& from, int column) {
   core::Payload p;
-  Columns(from, column)(p.execution, p.encoding, p.args, p.policy);
-  return p;
+  Columns columns(from, column);
+  columns(p.execution, p.encoding, p.args, p.policy);
+  return columns.checked(std::move(p));
 }
 
 void bind_identity(Statement& to, const core::Identity& row) {
@@ -76,9 +116,10 @@ void bind_identity(Statement& to, const core::Identity& row) {
 
 core::Identity read_identity(const Statement& from) {
   core::Identity i;
-  Columns(from, 0)(i.id.tenant, i.id.space, i.id.key, i.target, i.target_kind, i.tombstone, i.fingerprint, i.expires_at,
-                   i.revision);
-  return i;
+  Columns columns(from, 0);
+  columns(i.id.tenant, i.id.space, i.id.key, i.target, i.target_kind, i.tombstone, i.fingerprint, i.expires_at,
+          i.revision);
+  return columns.checked(std::move(i));
 }
 
 void bind_lane(Statement& to, const core::Lane& row) {
@@ -98,10 +139,11 @@ core::Lane read_lane(const Statement& from) {
   core::LaneConfig& c = l.config;
   std::optional<std::int64_t> rate_count;
   std::optional<Duration> rate_per;
-  Columns(from, 0)(l.id, l.tenant, l.queue, c.retention, rate_count, rate_per, c.concurrency, c.concurrency_per_key)(
+  Columns columns(from, 0);
+  columns(l.id, l.tenant, l.queue, c.retention, rate_count, rate_per, c.concurrency, c.concurrency_per_key)(
       c.dead_letter, c.max_attempts, c.retry, c.paused, l.running_count, l.tokens_micro, l.tokens_at, l.revision);
   if (rate_count && rate_per) c.rate_limit = core::RateLimit{*rate_count, *rate_per};
-  return l;
+  return columns.checked(std::move(l));
 }
 
 void bind_group(Statement& to, const core::Group& row) {
@@ -114,12 +156,13 @@ void bind_group(Statement& to, const core::Group& row) {
 }
 
 core::Group read_group(const Statement& from) {
-  constexpr int kOwnColumns = 7;
   core::Group g;
-  Columns(from, 0)(g.id, g.tenant, g.total, g.joined, g.ended, g.failed, g.completed);
-  g.completion_payload = read_payload(from, kOwnColumns);
-  g.completion = read_execution(from, kOwnColumns + kPayloadColumns);
-  return g;
+  core::Payload& p = g.completion_payload;
+  Columns columns(from, 0);
+  columns(g.id, g.tenant, g.total, g.joined, g.ended, g.failed, g.completed);
+  columns(p.execution, p.encoding, p.args, p.policy);
+  read_all(columns, g.completion);
+  return columns.checked(std::move(g));
 }
 
 void bind_attention(Statement& to, const core::Attention& row) {
@@ -128,38 +171,44 @@ void bind_attention(Statement& to, const core::Attention& row) {
 
 core::Attention read_attention(const Statement& from) {
   core::Attention a;
-  Columns(from, 0)(a.execution, a.tenant, a.lane, a.status, a.at, a.discarded_at, a.successor);
-  return a;
+  Columns columns(from, 0);
+  columns(a.execution, a.tenant, a.lane, a.status, a.at, a.discarded_at, a.successor);
+  return columns.checked(std::move(a));
 }
 
 core::ReadyRow read_ready(const Statement& from) {
   core::ReadyRow r;
-  Columns(from, 0)(r.lane, r.pool, r.priority, r.due_at, r.execution);
-  return r;
+  Columns columns(from, 0);
+  columns(r.lane, r.pool, r.priority, r.due_at, r.execution);
+  return columns.checked(std::move(r));
 }
 
 core::BlockedRow read_blocked(const Statement& from) {
   core::BlockedRow b;
-  Columns(from, 0)(b.lane, b.concurrency_key, b.priority, b.due_at, b.execution);
-  return b;
+  Columns columns(from, 0);
+  columns(b.lane, b.concurrency_key, b.priority, b.due_at, b.execution);
+  return columns.checked(std::move(b));
 }
 
 core::TimerRow read_timer(const Statement& from) {
   core::TimerRow t;
-  Columns(from, 0)(t.due_at, t.kind, t.execution, t.version);
-  return t;
+  Columns columns(from, 0);
+  columns(t.due_at, t.kind, t.execution, t.version);
+  return columns.checked(std::move(t));
 }
 
 core::KeySlot read_key_slot(const Statement& from) {
   core::KeySlot k;
-  Columns(from, 0)(k.lane, k.concurrency_key, k.used);
-  return k;
+  Columns columns(from, 0);
+  columns(k.lane, k.concurrency_key, k.used);
+  return columns.checked(std::move(k));
 }
 
 core::Session read_session(const Statement& from) {
   core::Session s;
-  Columns(from, 0)(s.id, s.worker, s.opened_at, s.expires_at);
-  return s;
+  Columns columns(from, 0);
+  columns(s.id, s.worker, s.opened_at, s.expires_at);
+  return columns.checked(std::move(s));
 }
 
 void bind_run(Statement& to, const core::Run& row) {
@@ -168,38 +217,51 @@ void bind_run(Statement& to, const core::Run& row) {
 
 core::Run read_run(const Statement& from) {
   core::Run r;
-  Columns(from, 0)(r.execution, r.events, r.bytes, r.state, r.memo, r.attributes, r.chain);
-  return r;
+  Columns columns(from, 0);
+  columns(r.execution, r.events, r.bytes, r.state, r.memo, r.attributes, r.chain);
+  return columns.checked(std::move(r));
 }
 
 core::HistoryRow read_history(const Statement& from) {
   core::HistoryRow h;
-  Columns(from, 0)(h.run, h.first, h.count, h.at, h.events);
-  return h;
+  Columns columns(from, 0);
+  columns(h.run, h.first, h.count, h.at, h.events);
+  return columns.checked(std::move(h));
 }
 
 core::Mail read_mail(const Statement& from) {
   core::Mail m;
-  Columns(from, 0)(m.key.run, m.key.at, m.key.id, m.event);
-  return m;
+  Columns columns(from, 0);
+  columns(m.key.run, m.key.at, m.key.id, m.event);
+  return columns.checked(std::move(m));
 }
 
 core::Watch read_watch(const Statement& from) {
   core::Watch w;
-  Columns(from, 0)(w.target, w.run, w.command);
-  return w;
+  Columns columns(from, 0);
+  columns(w.target, w.run, w.command);
+  return columns.checked(std::move(w));
 }
 
 core::RowCache::Noted read_noted(const Statement& from) {
   core::RowCache::Noted n;
-  Columns(from, 0)(n.id.tenant, n.id.space, n.id.key, n.at);
-  return n;
+  Columns columns(from, 0);
+  columns(n.id.tenant, n.id.space, n.id.key, n.at);
+  return columns.checked(std::move(n));
+}
+
+core::LedgerNote read_note(const Statement& from) {
+  core::LedgerNote n;
+  Columns columns(from, 0);
+  columns(n.tenant, n.space, n.key, n.rule, n.at, n.winner);
+  return columns.checked(std::move(n));
 }
 
 core::Signal read_signal(const Statement& from) {
   core::Signal s;
-  Columns(from, 0)(s.key.chain, s.key.name, s.key.dedupe, s.mail, s.answer);
-  return s;
+  Columns columns(from, 0);
+  columns(s.key.chain, s.key.name, s.key.dedupe, s.mail, s.answer);
+  return columns.checked(std::move(s));
 }
 
 namespace {
@@ -219,7 +281,8 @@ std::string encode_leased(const std::vector<core::LeasedExecution>& executions) 
 
 core::Lease read_lease(const Statement& from) {
   core::Lease lease;
-  Columns(from, 0)(lease.id, lease.session);
+  Columns columns(from, 0);
+  columns(lease.id, lease.session);
   const std::string_view held = from.bytes(2);
   if (held.size() % kLeasedBytes != 0) throw SqliteFailure{SQLITE_CORRUPT, "lease.executions has a broken length"};
   for (std::size_t at = 0; at < held.size(); at += kLeasedBytes) {
@@ -230,7 +293,7 @@ core::Lease read_lease(const Statement& from) {
     one.version = static_cast<std::int32_t>(version);
     lease.executions.push_back(one);
   }
-  return lease;
+  return columns.checked(std::move(lease));
 }
 
 }  // namespace semel::store::sqlite

@@ -50,5 +50,7 @@ core::Mail read_mail(const Statement& from);
 core::Watch read_watch(const Statement& from);
 core::Signal read_signal(const Statement& from);
 core::RowCache::Noted read_noted(const Statement& from);
+// tenant, space, key, rule, at, winner
+core::LedgerNote read_note(const Statement& from);
 
 }  // namespace semel::store::sqlite

@@ -38,7 +38,7 @@ SqliteStore::SqliteStore(const SqliteOptions& options, Opened opened)
 }
 
 void SqliteStore::prepare_to_write(bool disk_is_full) {
-  tables_.emplace(*writer_, options_.path, options_.batch_marks);
+  tables_.emplace(*writer_, options_.path, options_.batch_marks, log_);
   checkpoints_.emplace(*writer_, options_, log_);
   if (disk_is_full) {
     in_reserve_ = ballast_.wanted();

@@ -77,6 +77,8 @@ class SqliteStore final : public Store {
       return read_once(work, limited);
     } catch (const SqliteFailure& failure) {
       return read_error(failure);
+    } catch (const core::InvariantBroken& broken) {  // of one row: the others are as good as ever
+      return make_error(ErrorCode::StoreCorrupt, "sqlite:" + options_.path + ": " + broken.what());
     }
   }
   template <class Work>

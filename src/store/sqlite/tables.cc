@@ -65,9 +65,8 @@ bool SqliteTables::has_record(const ClaimId& claim) {
 
 bool SqliteTables::session_lives(const SessionId& session, Instant now) {
   Statement& find = db_.prepared("session_get").bind(session);
-  const bool lives = find.step() && read_session(find).expires_at > now;
-  find.reset();
-  return lives;
+  const ResetAtEnd reset{find};
+  return find.step() && read_session(find).expires_at > now;
 }
 
 std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Instant now) {
@@ -75,22 +74,34 @@ std::vector<core::ClaimedTask> SqliteTables::take(const batch::Take& take, Insta
   taken.reserve(std::min<std::size_t>(static_cast<std::size_t>(take.limit), 64));
   std::int64_t last_priority = 0, last_due_at = 0;
   Statement& find = db_.prepared("ready_take").bind(take.lane, take.pool, take.limit);
-  while (find.step()) {
-    taken.push_back({read_execution(find), read_payload(find, kExecutionColumns)});
+  const ResetAtEnd reset{find};
+  ExecutionId last;
+  std::size_t found = 0;
+  for (; find.step(); ++found) {
+    auto task = unless_damaged_([&] {
+      core::ClaimedTask one{read_execution(find), read_payload(find, kExecutionColumns)};
+      const core::Execution& e = one.execution;
+      const bool waits = e.kind == Kind::workflow && e.status == Status::running && !e.session;
+      if (e.status != Status::queued && !waits)
+        throw core::InvariantBroken("InvariantBroken: table ready, row " + e.id.to_string() +
+                                    ": its execution is not queued");
+      return one;
+    });
     constexpr int kAfter = kExecutionColumns + kPayloadColumns;
     last_priority = find.integer(kAfter);
     last_due_at = find.integer(kAfter + 1);
+    find.get(0, last);
+    // A damaged one leaves the ready rows with the others: nobody comes upon it again.
+    if (task) taken.push_back(*std::move(task));
   }
-  if (taken.empty()) return taken;
+  if (found == 0) return taken;
   // They are the first ones of their lane: one walk removes them.
   Statement& remove = db_.prepared("ready_remove_through");
-  const auto removed = remove.bind(take.lane, take.pool, last_priority, last_due_at, taken.back().execution.id).run();
-  if (static_cast<std::size_t>(removed) != taken.size()) throw corrupt("a ready row has no execution or no payload");
+  const auto removed = remove.bind(take.lane, take.pool, last_priority, last_due_at, last).run();
+  if (static_cast<std::size_t>(removed) != found) throw corrupt("a ready row has no execution or no payload");
   Statement& claim = db_.prepared("execution_claim");
   for (auto& [e, payload] : taken) {
     const bool run = e.kind == Kind::workflow;
-    if (e.status != Status::queued && !(run && e.status == Status::running && !e.session))
-      throw corrupt("execution " + e.id.to_string() + " is ready but not queued");
     e.status = run ? Status::running : Status::claimed;
     ++e.version;
     e.flags = (e.flags | take.set_flags) & ~core::kNoHandler;

@@ -14,10 +14,17 @@
 
 namespace semel::store::sqlite {
 
+// A statement that a damaged row interrupts starts anew when it is used again.
+struct ResetAtEnd {
+  Statement& statement;
+  ~ResetAtEnd() { statement.reset(); }
+};
+
 class SqliteTables final : public batch::Tables {
  public:
   // `marks`: leave a row in batch_mark per batch. Only a harness that makes commits unknown on purpose needs it.
-  SqliteTables(Connection& db, std::string path, bool marks) : db_(db), path_(std::move(path)), marks_(marks) {}
+  SqliteTables(Connection& db, std::string path, bool marks, base::LogSink& log)
+      : Tables(log), db_(db), path_(std::move(path)), marks_(marks) {}
 
   bool begin(const BatchId& id, Instant now, bool recheck) override;
   batch::Attempted attempt(const batch::Attempt& attempt, Instant now) override;
@@ -46,6 +53,11 @@ class SqliteTables final : public batch::Tables {
       throw to_tables_error(failure, path_);
     }
   }
+
+  template <class Read>
+  auto one_row(Statement& statement, Read read) -> std::optional<decltype(read(statement))>;
+  template <class Read>
+  auto all_rows(Statement& statement, Read read);
 
   std::vector<core::ClaimedTask> take(const batch::Take& take, Instant now);
   bool session_lives(const SessionId& session, Instant now);

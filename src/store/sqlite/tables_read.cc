@@ -6,26 +6,27 @@
 namespace semel::store::sqlite {
 namespace {
 
-// The row of a lookup by primary key, which is bound already.
-template <class Read>
-auto one_row(Statement& statement, Read read) -> std::optional<decltype(read(statement))> {
-  if (!statement.step()) return std::nullopt;
-  auto row = read(statement);
-  statement.reset();
-  return row;
-}
-
-template <class Read>
-auto all_rows(Statement& statement, Read read) {
-  std::vector<decltype(read(statement))> rows;
-  while (statement.step()) rows.push_back(read(statement));
-  return rows;
-}
-
 constexpr auto kExecution = [](const Statement& s) { return read_execution(s); };
 constexpr auto kPayload = [](const Statement& s) { return read_payload(s); };
 
 }  // namespace
+
+// The row of a lookup by primary key, which is bound already.
+template <class Read>
+auto SqliteTables::one_row(Statement& statement, Read read) -> std::optional<decltype(read(statement))> {
+  const ResetAtEnd reset{statement};
+  if (!statement.step()) return std::nullopt;
+  return unless_damaged_([&] { return read(statement); });
+}
+
+template <class Read>
+auto SqliteTables::all_rows(Statement& statement, Read read) {
+  const ResetAtEnd reset{statement};
+  std::vector<decltype(read(statement))> rows;
+  while (statement.step())
+    if (auto row = unless_damaged_([&] { return read(statement); })) rows.push_back(*std::move(row));
+  return rows;
+}
 
 void SqliteTables::read(const core::Needs& needs, core::RowCache& cache, Instant now) {
   guarded([&] {
@@ -123,15 +124,16 @@ void SqliteTables::read_expired(const core::Needs& needs, core::RowCache& cache,
     const auto yes = [](const Statement&) { return true; };
     if (one_row(db_.prepared("lease_any_expired").bind(now), yes)) {
       Statement& expired = db_.prepared("lease_expired").bind(now);
+      const ResetAtEnd reset{expired};
       std::int64_t executions = 0;
       while (executions < needs.leases_expired && expired.step()) {
-        core::Lease lease = read_lease(expired);
-        executions += static_cast<std::int64_t>(lease.executions.size());
-        const ClaimId id = lease.id;
+        auto lease = unless_damaged_([&] { return read_lease(expired); });
+        if (!lease) continue;
+        executions += static_cast<std::int64_t>(lease->executions.size());
+        const ClaimId id = lease->id;
         leases.push_back(id);
-        cache.leases.load(id, std::move(lease));
+        cache.leases.load(id, *std::move(lease));
       }
-      expired.reset();
     }
     auto& over = cache.sessions_over.emplace();
     for (core::Session& session :

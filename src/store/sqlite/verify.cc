@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/transition.h"
 #include "store/snapshot_text.h"
 #include "store/sqlite/row_codec.h"
 #include "store/sqlite/store.h"
@@ -50,10 +51,12 @@ void check_rows(Connection& db, std::vector<std::string>& out) {
 void check_leases(Connection& db, std::vector<std::string>& out) {
   std::map<ExecutionId, std::vector<std::int32_t>> recorded;
   Statement leases(db.raw(), "SELECT * FROM lease");
-  while (leases.step()) {
-    for (const core::LeasedExecution& one : read_lease(leases).executions)
-      recorded[one.execution].push_back(one.version);
-  }
+  while (leases.step()) try {
+      for (const core::LeasedExecution& one : read_lease(leases).executions)
+        recorded[one.execution].push_back(one.version);
+    } catch (const core::InvariantBroken&) {
+      // Named with the other values.
+    }
   Statement& holders = db.prepared("verify_holders");
   while (holders.step()) {
     ExecutionId id;
@@ -67,12 +70,6 @@ void check_leases(Connection& db, std::vector<std::string>& out) {
   }
 }
 
-template <class Read>
-void print_table(Connection& db, const char* sql, Read read, std::vector<std::string>& out) {
-  Statement rows(db.raw(), sql);
-  while (rows.step()) out.push_back(read(rows));
-}
-
 std::string ledger_line(const Statement& row) {
   core::IdentityKey id;
   core::LedgerRule rule{};
@@ -83,15 +80,46 @@ std::string ledger_line(const Statement& row) {
   return to_line(id, rule, row.integer(4));
 }
 
-std::string note_line(const Statement& row) {
-  core::LedgerNote note;
-  row.get(0, note.tenant);
-  row.get(1, note.space);
-  row.get(2, note.key);
-  row.get(3, note.rule);
-  row.get(4, note.at);
-  row.get(5, note.winner);
-  return to_line(note);
+struct Print {
+  const char* sql;
+  std::string (*line)(const Statement& row);
+};
+
+const Print kPrints[] = {
+    {"SELECT id, name FROM tenant",
+     [](const Statement& r) { return to_line(core::TenantId{static_cast<std::int32_t>(r.integer(0))}, r.bytes(1)); }},
+    {"SELECT * FROM lane", [](const Statement& r) { return to_line(read_lane(r)); }},
+    {"SELECT * FROM identity", [](const Statement& r) { return to_line(read_identity(r)); }},
+    {"SELECT * FROM execution", [](const Statement& r) { return to_line(read_execution(r)); }},
+    {"SELECT * FROM payload", [](const Statement& r) { return to_line(read_payload(r)); }},
+    {"SELECT * FROM ready", [](const Statement& r) { return to_line(read_ready(r)); }},
+    {"SELECT * FROM blocked", [](const Statement& r) { return to_line(read_blocked(r)); }},
+    {"SELECT * FROM timer", [](const Statement& r) { return to_line(read_timer(r)); }},
+    {"SELECT * FROM key_slot", [](const Statement& r) { return to_line(read_key_slot(r)); }},
+    {"SELECT * FROM session", [](const Statement& r) { return to_line(read_session(r)); }},
+    {"SELECT * FROM lease", [](const Statement& r) { return to_line(read_lease(r)); }},
+    {"SELECT * FROM grp", [](const Statement& r) { return to_line(read_group(r)); }},
+    {"SELECT * FROM attention", [](const Statement& r) { return to_line(read_attention(r)); }},
+    {"SELECT * FROM run", [](const Statement& r) { return to_line(read_run(r)); }},
+    {"SELECT * FROM history", [](const Statement& r) { return to_line(read_history(r)); }},
+    {"SELECT * FROM mail", [](const Statement& r) { return to_line(read_mail(r)); }},
+    {"SELECT * FROM watch", [](const Statement& r) { return to_line(read_watch(r)); }},
+    {"SELECT * FROM signal", [](const Statement& r) { return to_line(read_signal(r)); }},
+    {"SELECT tenant, space, key, rule, count FROM ledger", ledger_line},
+    {"SELECT tenant, space, key, rule, at, winner FROM ledger_note",
+     [](const Statement& r) { return to_line(read_note(r)); }},
+};
+
+// Rows that the codec refuses, each named by what it says.
+void check_values(Connection& db, std::vector<std::string>& out) {
+  for (const Print& print : kPrints) {
+    Statement rows(db.raw(), print.sql);
+    while (rows.step()) try {
+        (void)print.line(rows);
+      } catch (const core::InvariantBroken& broken) {
+        out.emplace_back(broken.what());
+      }
+  }
 }
 
 }  // namespace
@@ -102,6 +130,7 @@ Result<std::vector<std::string>> SqliteStore::verify() {
         std::vector<std::string> out;
         const ReadTransaction snapshot(db);
         check_pages(db, out);
+        check_values(db, out);
         check_rows(db, out);
         check_leases(db, out);
         std::sort(out.begin(), out.end());
@@ -115,31 +144,10 @@ Result<std::string> SqliteStore::snapshot() {
       [](Connection& db) {
         const ReadTransaction snapshot(db);
         std::vector<std::string> out;
-        print_table(
-            db, "SELECT id, name FROM tenant",
-            [](const Statement& r) {
-              return to_line(core::TenantId{static_cast<std::int32_t>(r.integer(0))}, r.bytes(1));
-            },
-            out);
-        print_table(db, "SELECT * FROM lane", [](const Statement& r) { return to_line(read_lane(r)); }, out);
-        print_table(db, "SELECT * FROM identity", [](const Statement& r) { return to_line(read_identity(r)); }, out);
-        print_table(db, "SELECT * FROM execution", [](const Statement& r) { return to_line(read_execution(r)); }, out);
-        print_table(db, "SELECT * FROM payload", [](const Statement& r) { return to_line(read_payload(r)); }, out);
-        print_table(db, "SELECT * FROM ready", [](const Statement& r) { return to_line(read_ready(r)); }, out);
-        print_table(db, "SELECT * FROM blocked", [](const Statement& r) { return to_line(read_blocked(r)); }, out);
-        print_table(db, "SELECT * FROM timer", [](const Statement& r) { return to_line(read_timer(r)); }, out);
-        print_table(db, "SELECT * FROM key_slot", [](const Statement& r) { return to_line(read_key_slot(r)); }, out);
-        print_table(db, "SELECT * FROM session", [](const Statement& r) { return to_line(read_session(r)); }, out);
-        print_table(db, "SELECT * FROM lease", [](const Statement& r) { return to_line(read_lease(r)); }, out);
-        print_table(db, "SELECT * FROM grp", [](const Statement& r) { return to_line(read_group(r)); }, out);
-        print_table(db, "SELECT * FROM attention", [](const Statement& r) { return to_line(read_attention(r)); }, out);
-        print_table(db, "SELECT * FROM run", [](const Statement& r) { return to_line(read_run(r)); }, out);
-        print_table(db, "SELECT * FROM history", [](const Statement& r) { return to_line(read_history(r)); }, out);
-        print_table(db, "SELECT * FROM mail", [](const Statement& r) { return to_line(read_mail(r)); }, out);
-        print_table(db, "SELECT * FROM watch", [](const Statement& r) { return to_line(read_watch(r)); }, out);
-        print_table(db, "SELECT * FROM signal", [](const Statement& r) { return to_line(read_signal(r)); }, out);
-        print_table(db, "SELECT tenant, space, key, rule, count FROM ledger", ledger_line, out);
-        print_table(db, "SELECT tenant, space, key, rule, at, winner FROM ledger_note", note_line, out);
+        for (const Print& print : kPrints) {
+          Statement rows(db.raw(), print.sql);
+          while (rows.step()) out.push_back(print.line(rows));
+        }
         return to_snapshot(std::move(out));
       },
       false);

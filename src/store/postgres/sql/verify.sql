@@ -115,7 +115,7 @@ where e.kind is distinct from 1
   or r.bytes <> (select coalesce(sum(length(h.events)), 0) from semel.history h where h.run = r.execution)
 union all
 select h.run, 'has a history with a gap before event ' || h.first from semel.history h
-where h.first <> 1 and not exists (select 1 from semel.history b where b.run = h.run and b.first + b.count = h.first)
+where h.first <> 1 and not exists (select 1 from semel.history b where b.run = h.run and b.first::bigint + b.count = h.first)
 union all
 select h.run, 'is gone but its history is there' from semel.history h
 where not exists (select 1 from semel.run r where r.execution = h.run)

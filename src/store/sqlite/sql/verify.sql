@@ -111,7 +111,7 @@ WHERE e.kind = 1 AND NOT EXISTS (SELECT 1 FROM run r WHERE r.execution = e.id)
 UNION ALL
 SELECT r.execution, 'has a run row that does not fit it' FROM run r LEFT JOIN execution e ON e.id = r.execution
 WHERE e.kind IS NOT 1
-  OR r.events <> (SELECT coalesce(sum(h.count), 0) FROM history h WHERE h.run = r.execution)
+  OR r.events <> (SELECT total(h.count) FROM history h WHERE h.run = r.execution)
   OR r.bytes <> (SELECT coalesce(sum(length(h.events)), 0) FROM history h WHERE h.run = r.execution)
 UNION ALL
 SELECT h.run, 'has a history with a gap before event ' || h.first FROM history h
