@@ -51,6 +51,7 @@ class TaskContext {
   // Tells the store how far the attempt is. `details` are written with the next heartbeat of the worker (a fraction of
   // the lease away, not before this returns) or with the failure that ends the attempt. They are readable from outside
   // as `progress` and handed to the next attempt. The lease itself is renewed by the worker, with or without this call.
+  // At most 512 KiB, else it throws PayloadTooLarge.
   template <class T>
   void heartbeat(const T& details) {
     heartbeat_json(json::encode(details).value());
@@ -75,7 +76,8 @@ class TaskContext {
   // handler returned. A second call replaces the first.
   void on_stop(std::function<void()> call);
 
-  // If this attempt fails, the next one starts after `delay` instead of the backoff.
+  // If this attempt fails, the next one starts after `delay` instead of the backoff. At most 3650 days: a longer one
+  // counts as that, a negative one as 0.
   void retry_after(Duration delay);
 
   // To the engine's log sink, with the task's ids added.
@@ -97,7 +99,7 @@ struct TaskOutcome {
   Payload result;
   Failure failure;
   bool retryable = true;
-  std::optional<Duration> next_delay;
+  std::optional<Duration> next_delay;  // within 0 and 3650 days, as TaskContext::retry_after
 
   bool ok() const { return kind == Kind::succeeded; }
 };

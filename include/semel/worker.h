@@ -19,7 +19,7 @@ struct Pool;
 
 class WorkerOptions {
  public:
-  // The functions this worker runs. A claimed task with another name is given back unburnt.
+  // The functions this worker runs, one for each name. A claimed task with another name is given back unburnt.
   template <class R, class A>
   WorkerOptions& add(const Task<R, A>& task) {
     return add(task.name(), task.handler());
@@ -48,7 +48,7 @@ class WorkerOptions {
 
   SEMEL_OPTION(WorkerOptions, std::string, name)                  // told in `worker`; default "worker"
   SEMEL_OPTION(WorkerOptions, std::vector<std::string>, queues)   // default: all
-  SEMEL_OPTION(WorkerOptions, std::vector<std::string>, tenants)  // default: the engine's
+  SEMEL_OPTION(WorkerOptions, std::vector<std::string>, tenants)  // default: the engine's; not empty
   // Tasks begun whose outcome is not durable yet, and bodies of ctx.run, at most; default 8. After a crash no more than
   // these run again. Many cost threads only while handlers wait: a worker of short handlers is fastest with some 200.
   SEMEL_OPTION(WorkerOptions, int, concurrency)

@@ -1,6 +1,10 @@
 #include <malloc.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
 
 #include "cli/session.h"
 #include "cli/verbs/verbs.h"
@@ -20,11 +24,9 @@ void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, kKept / 2);
 }
 
-}  // namespace
+using namespace semel::cli;
 
-int main(int argc, char** argv) {
-  using namespace semel::cli;
-  keep_freed_memory();
+int run(int argc, char** argv) {
   const std::vector<Verb> verbs = all_verbs();
   const Parsed parsed = parse_command_line(argc, argv, verbs);
   if (parsed.verb == nullptr) return parsed.exit_code;
@@ -36,4 +38,22 @@ int main(int argc, char** argv) {
   auto code = parsed.verb->run(session, parsed.args);
   if (!code) return Session::fail(code.error(), output);
   return *code;
+}
+
+// An answer that nobody could read was not given, whatever was done.
+bool all_is_written() {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout) return true;
+  std::cerr << "the output could not be written" << (errno == 0 ? "" : std::string(": ") + std::strerror(errno))
+            << "; what was asked for may have been done\n";
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  keep_freed_memory();
+  const int code = run(argc, argv);
+  return all_is_written() || code != 0 ? code : kRefused;
 }

@@ -1,7 +1,11 @@
 #include "engine/handler.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
+
+#include "base/json.h"
+#include "core/validate.h"
 
 namespace semel::engine {
 
@@ -89,6 +93,17 @@ HandlerOutcome call_guarded(const Handler& handler, Run& run) {
   } catch (...) {
     return HandlerOutcome::failure("UnknownException", "the handler threw something that is not a std::exception");
   }
+}
+
+HandlerOutcome storable(HandlerOutcome outcome, core::Encoding encoding) {
+  if (outcome.next_delay) outcome.next_delay = std::clamp(*outcome.next_delay, Duration{0}, core::kMaxDelay);
+  if (outcome.kind != HandlerOutcome::Kind::succeeded || !outcome.result) return outcome;
+  if (auto fits = core::validate_payload_size("result", outcome.result->size()); !fits)
+    return HandlerOutcome::failure("PayloadTooLarge", fits.error().message, false);
+  if (encoding != core::Encoding::json) return outcome;
+  if (auto valid = base::validate_json(*outcome.result); !valid)
+    return HandlerOutcome::failure("InvalidResult", "the handler's result is no JSON: " + valid.error().message, false);
+  return outcome;
 }
 
 }  // namespace semel::engine

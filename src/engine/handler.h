@@ -74,6 +74,10 @@ using Middleware = std::function<HandlerOutcome(Run&, const Handler& next)>;
 // An exception out of user code becomes a failed attempt.
 HandlerOutcome call_guarded(const Handler& handler, Run& run);
 
+// What may be stored of it. A result over the limit, or one that is no JSON where the args are, fails the attempt for
+// good: what the handler did is done. A delay is kept within 0 and core::kMaxDelay.
+HandlerOutcome storable(HandlerOutcome outcome, core::Encoding encoding);
+
 // Handlers by task name. Filled before the worker starts, then only read.
 class HandlerTable {
  public:

@@ -471,7 +471,7 @@ Result<DeliverOutcome> Runtime::deliver(DeliverRequest request, const Handler& h
   run->started_at = impl_->now();
   impl_->inline_runs.add(run, lease, run->started_at);
   impl_->heartbeat_bell.ring();
-  HandlerOutcome outcome = call_guarded(handler, *run);
+  HandlerOutcome outcome = storable(call_guarded(handler, *run), run->task.payload.encoding);
   impl_->inline_runs.remove(*run);
   const InHistory in(history);
   const ExecutionId id = run->task.execution.id;

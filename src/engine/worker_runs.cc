@@ -92,10 +92,7 @@ bool Worker::holds(SessionId session) {
 }
 
 void Worker::finish(RunRef run, HandlerOutcome outcome) {
-  if (outcome.kind == HandlerOutcome::Kind::succeeded && outcome.result) {
-    if (auto ok = core::validate_payload_size("result", outcome.result->size()); !ok)
-      outcome = HandlerOutcome::failure("PayloadTooLarge", ok.error().message, false);
-  }
+  outcome = storable(std::move(outcome), run->task.payload.encoding);
   const bool stopped = outcome.kind == HandlerOutcome::Kind::cancelled && run->stop_reason() == StopReason::shutdown;
   if (stopped) outcome.kind = HandlerOutcome::Kind::released;
   const Instant now = store_now();

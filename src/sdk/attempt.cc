@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "core/validate.h"
 
 namespace semel::sdk {
 namespace {
@@ -130,6 +131,7 @@ std::string TaskContext::idempotency_key(std::string_view step) const {
 }
 
 void TaskContext::heartbeat_json(std::string details) {
+  core::validate_payload_size("heartbeat details", details.size()).value();
   base::validate_json(details).value();
   attempt_.run.set_progress(std::move(details));
 }

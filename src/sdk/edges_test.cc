@@ -12,6 +12,7 @@
 
 #include "base/failpoint.h"
 #include "semel/semel.h"
+#include "semel/testing.h"
 #include "semel/workflow.h"
 
 namespace semel {
@@ -211,6 +212,67 @@ TEST_F(Edges, ACallThatWaitsInsideACallbackOnTheEnginesThreadIsRefused) {
   EXPECT_EQ(inner.get_future().get(), ErrorCode::Unsupported);
   EXPECT_NE(errors().find("nothing is stopped"), std::string::npos);
   EXPECT_EQ(engine.enqueue(kDouble, 4).value().result().value(), 8) << "neither engine nor worker was stopped";
+}
+
+// ---- small promises -------------------------------------------------------------------------------------------------
+
+// F19
+TEST(Limits, HeartbeatDetailsAreBoundedAsResultsAre) {
+  testing::TestEngine kit;
+  const auto tells = task("tells", [](TaskContext& context, const int& size) {
+    context.heartbeat(std::string(static_cast<std::size_t>(size), 'x'));
+    throw TaskError("Later", "so that the details are kept");
+  });
+  auto worker = kit->start_worker(WorkerOptions().add(tells)).value();
+  const auto once = EnqueueOptions().max_attempts(1);
+  const auto fits = kit->enqueue(tells, 512 * 1024 - 2, once).value();
+  const auto too_large = kit->enqueue(tells, 512 * 1024 - 1, once).value();
+  kit.run_until_idle();
+  EXPECT_EQ(kit->get(fits.execution_id()).value().error->name, "Later");
+  EXPECT_EQ(kit->get(fits.execution_id()).value().progress->size(), 512u * 1024);
+  const Execution refused = kit->get(too_large.execution_id()).value();
+  EXPECT_EQ(refused.error->name, "PayloadTooLarge");
+  EXPECT_NE(refused.error->message.find("heartbeat details"), std::string::npos);
+  EXPECT_FALSE(refused.progress.has_value());
+}
+
+// F19
+TEST(Limits, ARawHandlerWhoseResultIsNoJsonFailsTheAttemptByName) {
+  testing::TestEngine kit;
+  auto worker =
+      kit->start_worker(WorkerOptions().add("raw", [](TaskContext&) { return Payload{Encoding::json, "{\"open\":"}; }))
+          .value();
+  const auto handle = kit->enqueue(TaskRef<int, int>("raw"), 1).value();
+  kit.run_until_idle();
+  const Execution row = kit->get(handle.execution_id()).value();
+  EXPECT_EQ(row.status, Status::failed);
+  EXPECT_EQ(row.error->name, "InvalidResult");
+  EXPECT_FALSE(row.result.has_value());
+}
+
+// F19
+TEST(Limits, DelaysThatAHandlerChoosesAreBounded) {
+  testing::TestEngine kit;
+  const auto later = task("later", [](const std::int64_t& micros) { throw RetryAfter(Duration{micros}); });
+  auto worker = kit->start_worker(WorkerOptions().add(later)).value();
+  const auto far = kit->enqueue(later, INT64_MAX).value();
+  const auto past = kit->enqueue(later, INT64_MIN, EnqueueOptions().max_attempts(2)).value();
+  kit.run_until_idle();
+  EXPECT_EQ(kit->get(far.execution_id()).value().scheduled_at, kit.now() + 24h * 3650);
+  EXPECT_EQ(kit->get(past.execution_id()).value().status, Status::failed) << "the second attempt came at once";
+}
+
+// F19
+TEST(Limits, AFunctionAddedTwiceAndAnEmptyListOfTenantsAreRefusedByName) {
+  testing::TestEngine kit;
+  const auto twice = kit->start_worker(WorkerOptions().add(kDouble).add(kDouble));
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(twice.error().message.find("'double' was added twice"), std::string::npos) << twice.error().message;
+  const auto nobody = kit->start_worker(WorkerOptions().add(kDouble).tenants({}));
+  ASSERT_FALSE(nobody.ok());
+  EXPECT_EQ(nobody.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(nobody.error().message.find("tenants"), std::string::npos) << nobody.error().message;
 }
 
 }  // namespace

@@ -140,11 +140,18 @@ Result<engine::WorkerOptions> to_worker_options(const WorkerOptions& options, co
     return make_error(ErrorCode::InvalidArgument,
                       "concurrency: " + std::to_string(out.slots) + " is not from 1 to 10000");
   }
+  if (out.tenants.empty()) {
+    return make_error(ErrorCode::InvalidArgument,
+                      "tenants: the list is empty; name at least one, or leave it out for the engine's own");
+  }
+  std::set<std::string_view> tasks, workflows;
   for (const auto& [name, handler] : options.handlers()) {
     if (auto valid = core::validate_name(name); !valid) return std::move(valid).error();
     if (!handler) return make_error(ErrorCode::InvalidArgument, "handler: task '" + name + "' has no function");
+    if (!tasks.insert(name).second)
+      return make_error(ErrorCode::InvalidArgument,
+                        "task '" + name + "' was added twice; one of its functions would never run");
   }
-  std::set<std::string_view> workflows;
   for (const auto& [name, starter] : options.workflows()) {
     if (auto valid = core::validate_name(name); !valid) return std::move(valid).error();
     if (!starter) return make_error(ErrorCode::InvalidArgument, "workflow '" + name + "' has no function");

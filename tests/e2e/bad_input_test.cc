@@ -262,5 +262,19 @@ TEST(BadStore, FileThatMayNotBeWritten) {
   EXPECT_EQ(place.json({"task", "enqueue", "b"}).text("error"), "StoreReadOnly");
 }
 
+// F19
+TEST(BadOutput, WhatCannotBeWrittenIsExitCodeOne) {
+  const Place place;
+  ASSERT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "known"}).exit_code, 0);
+  for (const char* command : {"task get --task-id known -o json", "task get --task-id known -o table", "task list",
+                              "explain known", "doctor", "verify -o json", "--help", "task --help"}) {
+    const Ran ran = place.shell(std::string("semel ") + command + " >/dev/full");
+    EXPECT_EQ(ran.exit_code, 1) << command;
+    EXPECT_NE(ran.err.find("the output could not be written"), std::string::npos) << command << ": " << ran.err;
+  }
+  EXPECT_EQ(place.shell("semel task list >&-").exit_code, 1);
+  EXPECT_EQ(place.shell("semel nonsense >/dev/full").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace semel::e2e

@@ -260,7 +260,7 @@ Result<engine::DeliverOutcome> SteppedDriver::deliver(engine::DeliverRequest req
   run.task = delivered->execution;
   ++attempts;
   ++calls[run.task.execution.name];
-  engine::HandlerOutcome outcome = engine::call_guarded(handler, run);
+  engine::HandlerOutcome outcome = engine::storable(engine::call_guarded(handler, run), run.task.payload.encoding);
   const core::Execution& row = run.task.execution;
   auto ended = ask<core::EndAnswer>([&](auto done) {
     using Kind = engine::HandlerOutcome::Kind;
