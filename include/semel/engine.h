@@ -47,8 +47,8 @@ class Options {
   // callbacks run.
   SEMEL_OPTION(Options, std::function<void(const Error&)>, on_fatal)
   // Runs the callbacks of asynchronous calls, for instance by posting them to your event loop. Default: one thread of
-  // the engine's own, one callback at a time. What a callback throws is logged. One that is run on the spot, on a thread
-  // of the engine, may make no call that waits for the engine (Unsupported).
+  // the engine's own, one callback at a time. What a callback throws is logged. One that is run on the spot, on a
+  // thread of the engine, may make no call that waits for the engine (Unsupported).
   SEMEL_OPTION(Options, std::function<void(std::function<void()>)>, callbacks)
   // false: a client that enqueues and reads, and leaves timers, expired leases and cleanup to other processes on the
   // same store. Default true; a SQLite or memory store has no other process.

@@ -41,8 +41,8 @@ class NonRetryable : public TaskError {
   NonRetryable(std::string name, const std::string& message) : TaskError(std::move(name), message) {}
 };
 
-// Fails the attempt and chooses when the next one starts, instead of the backoff. At most 3650 days: a longer one counts
-// as that, a negative one as 0.
+// Fails the attempt and chooses when the next one starts, instead of the backoff. At most 3650 days: a longer one
+// counts as that, a negative one as 0.
 class RetryAfter : public TaskError {
  public:
   explicit RetryAfter(Duration delay, const std::string& message = "the task asked to be run again later")

@@ -14,17 +14,20 @@ namespace semel::engine {
 
 class InHistory {
  public:
-  explicit InHistory(std::uint64_t number) : outer_(std::exchange(current_, number)) {}
-  ~InHistory() { current_ = outer_; }
+  explicit InHistory(std::uint64_t number) : number_(number), outer_(std::exchange(innermost_, this)) {}
+  ~InHistory() { innermost_ = outer_; }
   InHistory(const InHistory&) = delete;
   InHistory& operator=(const InHistory&) = delete;
 
   // Of the innermost one of this thread.
-  static std::optional<std::uint64_t> current() { return current_; }
+  static std::optional<std::uint64_t> current() {
+    return innermost_ == nullptr ? std::nullopt : std::optional(innermost_->number_);
+  }
 
  private:
-  static inline thread_local std::optional<std::uint64_t> current_;
-  const std::optional<std::uint64_t> outer_;
+  static inline thread_local const InHistory* innermost_ = nullptr;
+  const std::uint64_t number_;
+  const InHistory* const outer_;
 };
 
 }  // namespace semel::engine

@@ -88,7 +88,7 @@ class UnknownCommit : public PostgresFaults, public ::testing::WithParamInterfac
   void look_up(PgProxy& proxy, Asker& ask, std::vector<Operation> tasks);
 };
 
-// D4, W3: whether COMMIT arrived or not, the caller learns the truth by asking again.
+// D4, W3, F5: whether COMMIT arrived or not, the caller learns the truth by asking again.
 TEST_P(UnknownCommit, IsLookedUpByTheMark) {
   PgProxy proxy(socket_path());
   const auto store = open_postgres(through(proxy)).value();
@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(Cut, UnknownCommit,
                                            PgProxy::Fault::pooler_before, PgProxy::Fault::pooler_after),
                          [](const auto& info) { return name_of(info.param); });
 
-// D4: what commits lay on the way while its sender had given up and asked again.
+// D4, F5: what commits lay on the way while its sender had given up and asked again.
 TEST_F(UnknownCommit, OfACommitThatComesLate) {
   PgProxy proxy(socket_path());
   const auto store = open_postgres(through(proxy)).value();
