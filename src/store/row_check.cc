@@ -121,6 +121,10 @@ void check(const core::Watch& w, const Misfit& misfit) {
   Row("watch", w.target.to_string(), misfit)("command", w.command, 0);
 }
 
+void check(const core::Signal& s, const Misfit& misfit) {
+  Row("signal", s.key.chain.to_string() + " " + base::printable(s.key.name), misfit);
+}
+
 void check(const core::RowCache::Noted& n, const Misfit& misfit) {
   Row("ledger_note", base::printable(n.id.key), misfit);
 }

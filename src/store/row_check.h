@@ -63,6 +63,7 @@ void check(const core::Run& row, const Misfit& misfit);
 void check(const core::HistoryRow& row, const Misfit& misfit);
 void check(const core::Mail& row, const Misfit& misfit);
 void check(const core::Watch& row, const Misfit& misfit);
+void check(const core::Signal& row, const Misfit& misfit);
 void check(const core::RowCache::Noted& row, const Misfit& misfit);
 void check(const core::LedgerNote& row, const Misfit& misfit);
 void check(const core::InboxRow& row, const Misfit& misfit);
