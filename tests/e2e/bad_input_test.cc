@@ -268,11 +268,11 @@ TEST(BadOutput, WhatCannotBeWrittenIsExitCodeOne) {
   ASSERT_EQ(place.json({"task", "enqueue", "charge", "--task-id", "known"}).exit_code, 0);
   for (const char* command : {"task get --task-id known -o json", "task get --task-id known -o table", "task list",
                               "explain known", "doctor", "verify -o json", "--help", "task --help"}) {
-    const Ran ran = place.shell(std::string("semel ") + command + " >/dev/full");
+    const Ran ran = place.shell(std::string("semel ") + command + " >/dev/full", {{"SEMEL_STORE", place.store}});
     EXPECT_EQ(ran.exit_code, 1) << command;
     EXPECT_NE(ran.err.find("the output could not be written"), std::string::npos) << command << ": " << ran.err;
   }
-  EXPECT_EQ(place.shell("semel task list >&-").exit_code, 1);
+  EXPECT_EQ(place.shell("semel task list >&-", {{"SEMEL_STORE", place.store}}).exit_code, 1);
   EXPECT_EQ(place.shell("semel nonsense >/dev/full").exit_code, 2);
 }
 
