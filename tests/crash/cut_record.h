@@ -13,6 +13,9 @@ namespace semel::crash {
 // Every write of a drill leaves a fact of its own in the database, a line like `args tok-3-17`. Thread-safe.
 class CutRecord {
  public:
+  // `fails_over`: sessions and leases are void on the server that takes over.
+  explicit CutRecord(bool fails_over = false) : fails_over_(fails_over) {}
+
   // The write was answered: with success, with an error that says that nothing happened, or that it is unknown.
   // `undoes`: the fact was there before, and the write takes it away.
   void answered(const std::string& fact, const Error* error, bool undoes = false);
@@ -32,6 +35,7 @@ class CutRecord {
     long least = 0;
     long most = 0;
   };
+  const bool fails_over_;
   mutable std::mutex mutex_;
   std::map<std::string, Expected> expected_;
   long acknowledged_ = 0, refused_ = 0, unknown_ = 0;

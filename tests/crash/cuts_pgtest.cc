@@ -107,7 +107,7 @@ class Failover : public ::testing::Test {
 TEST_F(Failover, APromotedSynchronousStandbyHasEverythingAcknowledged) {
   primary_.set("synchronous_standby_names", "second");
   standby_->start();
-  CutRecord record;
+  CutRecord record(true);
   take_over(record);
   report("synchronous standby promoted", record);
 }

@@ -142,6 +142,9 @@ TEST(PostgresMigration, RunsOfBeforeLearnTheirChain) {
       "insert into semel.signal select id, 'pay', 'click' from semel.execution where identity in ('a', 'b', 'd')");
   database.query(
       "insert into semel.signal select id, chr(31) || 'vote', 'u' from semel.execution where identity = 'c'");
+  database.query(
+      "alter table semel.meta drop column seen_system, drop column seen_timeline, drop column seen_table, "
+      "drop column seen_generation, drop column turned_at, drop column turned_from");
   database.query("update semel.meta set schema_version = 3, min_binary = 2");
   PgOptions migrating = database.options();
   migrating.migrate = true;

@@ -69,11 +69,11 @@ class SqliteStore final : public Store {
   template <class Work>
   auto reading(Work&& work, bool limited = true) -> Result<decltype(work(std::declval<Connection&>()))> {
     try {
-      return read_once(work, limited);
-    } catch (const SqliteFailure& failure) {
-      if (!is_full(failure) || !ballast_.release()) return read_error(failure);
-    }
-    try {
+      try {
+        return read_once(work, limited);
+      } catch (const SqliteFailure& failure) {
+        if (!is_full(failure) || !ballast_.release()) throw;
+      }
       return read_once(work, limited);
     } catch (const SqliteFailure& failure) {
       return read_error(failure);
