@@ -344,8 +344,9 @@ void Host::shutdown(Duration grace) {
     wait_for_inline(std::max(Duration{0}, left() - for_writes));
     driver_->stop(left());
     if (options_.drain_callbacks) options_.drain_callbacks();
-    const auto door = close_door(deadline);
-    driver_.reset();
+    auto door = close_door(deadline);
+    const auto driver = std::move(driver_);  // ends when the door is free again: its end takes locks of its own
+    door.unlock();
   });
 }
 
