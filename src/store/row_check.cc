@@ -11,9 +11,11 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{1} << 30;
 constexpr std::int64_t kMostTokens = 1'000'000'000;  // of a rate limit
 
+// `key` answers the text of the row's key; it is asked for damaged rows alone.
+template <class Key>
 class Row {
  public:
-  Row(std::string_view table, std::string key, const Misfit& misfit) : table_(table), key_(std::move(key)) {
+  Row(std::string_view table, Key key, const Misfit& misfit) : table_(table), key_(std::move(key)) {
     if (misfit) broken(*misfit);
   }
   Row& operator()(std::string_view column, std::int64_t value, std::int64_t low, std::int64_t high = kMost) {
@@ -31,11 +33,11 @@ class Row {
 
  private:
   [[noreturn]] void broken(const std::string& what) const {
-    throw core::InvariantBroken("InvariantBroken: table " + std::string(table_) + ", row " + key_ + ": " + what +
+    throw core::InvariantBroken("InvariantBroken: table " + std::string(table_) + ", row " + key_() + ": " + what +
                                 "; the row is damaged and left as it is");
   }
   std::string_view table_;
-  std::string key_;
+  Key key_;
 };
 
 std::string number_text(auto id) { return std::to_string(static_cast<std::int64_t>(id)); }
@@ -46,22 +48,25 @@ std::string lane_text(core::LaneId lane, const std::string& key) {
 }  // namespace
 
 void check(const core::Execution& e, const Misfit& misfit) {
-  Row row("execution", e.id.to_string(), misfit);
+  Row row("execution", [&] { return e.id.to_string(); }, misfit);
   row("priority", e.priority, core::kMinPriority, core::kMaxPriority)("max_attempts", e.max_attempts, 0);
   row("idempotency_key_ttl_seconds", e.idempotency_key_ttl_seconds, 0)("version", e.version, 1);
   row("attempt", e.attempt, 0)("parent_command", e.parent_command, 0);
   row.holds(!is_terminal(e.status) || e.completed_at, "it is over, but completed_at is not set");
 }
 
-void check(const core::Payload& p, const Misfit& misfit) { Row("payload", p.execution.to_string(), misfit); }
+void check(const core::Payload& p, const Misfit& misfit) {
+  Row("payload", [&] { return p.execution.to_string(); }, misfit);
+}
 
 void check(const core::Identity& i, const Misfit& misfit) {
-  Row("identity", "tenant " + number_text(i.id.tenant) + " " + base::printable(i.id.key), misfit)("revision",
-                                                                                                  i.revision, 1);
+  Row(
+      "identity", [&] { return "tenant " + number_text(i.id.tenant) + " " + base::printable(i.id.key); }, misfit)(
+      "revision", i.revision, 1);
 }
 
 void check(const core::Lane& l, const Misfit& misfit) {
-  Row row("lane", number_text(l.id) + " " + base::printable(l.queue), misfit);
+  Row row("lane", [&] { return number_text(l.id) + " " + base::printable(l.queue); }, misfit);
   if (l.config.rate_limit) {
     row("rate_count", l.config.rate_limit->count, 1, kMostTokens);
     row("rate_per", l.config.rate_limit->per.count(), 1, std::numeric_limits<std::int64_t>::max());
@@ -72,7 +77,7 @@ void check(const core::Lane& l, const Misfit& misfit) {
 }
 
 void check(const core::Group& g, const Misfit& misfit) {
-  Row row("grp", g.id.to_string(), misfit);
+  Row row("grp", [&] { return g.id.to_string(); }, misfit);
   row("total", g.total, 0)("joined", g.joined, 0)("ended", g.ended, 0)("failed", g.failed, 0);
   try {
     check(g.completion, {});
@@ -81,56 +86,71 @@ void check(const core::Group& g, const Misfit& misfit) {
   }
 }
 
-void check(const core::Attention& a, const Misfit& misfit) { Row("attention", a.execution.to_string(), misfit); }
+void check(const core::Attention& a, const Misfit& misfit) {
+  Row("attention", [&] { return a.execution.to_string(); }, misfit);
+}
 
 void check(const core::ReadyRow& r, const Misfit& misfit) {
-  Row("ready", r.execution.to_string(), misfit)("priority", r.priority, core::kMinPriority, core::kMaxPriority);
+  Row(
+      "ready", [&] { return r.execution.to_string(); }, misfit)("priority", r.priority, core::kMinPriority,
+                                                                core::kMaxPriority);
 }
 
 void check(const core::BlockedRow& b, const Misfit& misfit) {
-  Row("blocked", b.execution.to_string(), misfit)("priority", b.priority, core::kMinPriority, core::kMaxPriority);
+  Row(
+      "blocked", [&] { return b.execution.to_string(); }, misfit)("priority", b.priority, core::kMinPriority,
+                                                                  core::kMaxPriority);
 }
 
 void check(const core::TimerRow& t, const Misfit& misfit) {
-  Row("timer", t.execution.to_string(), misfit)("version", t.version, 0);
+  Row("timer", [&] { return t.execution.to_string(); }, misfit)("version", t.version, 0);
 }
 
 void check(const core::KeySlot& k, const Misfit& misfit) {
-  Row("key_slot", lane_text(k.lane, k.concurrency_key), misfit)("used", k.used, 0);
+  Row("key_slot", [&] { return lane_text(k.lane, k.concurrency_key); }, misfit)("used", k.used, 0);
 }
 
-void check(const core::Session& s, const Misfit& misfit) { Row("session", s.id.to_string(), misfit); }
+void check(const core::Session& s, const Misfit& misfit) {
+  Row("session", [&] { return s.id.to_string(); }, misfit);
+}
 
 void check(const core::Lease& l, const Misfit& misfit) {
-  Row row("lease", l.id.to_string(), misfit);
+  Row row("lease", [&] { return l.id.to_string(); }, misfit);
   for (const core::LeasedExecution& one : l.executions) row("versions", one.version, 0);
 }
 
 void check(const core::Run& r, const Misfit& misfit) {
-  Row("run", r.execution.to_string(), misfit)("events", r.events, 0)("bytes", r.bytes, 0, kMost * 1024);
+  Row("run", [&] { return r.execution.to_string(); }, misfit)("events", r.events, 0)("bytes", r.bytes, 0, kMost * 1024);
 }
 
 void check(const core::HistoryRow& h, const Misfit& misfit) {
-  Row("history", h.run.to_string() + " event " + std::to_string(h.first), misfit)("first", h.first, 1)("count", h.count,
-                                                                                                       1);
+  Row(
+      "history", [&] { return h.run.to_string() + " event " + std::to_string(h.first); }, misfit)("first", h.first, 1)(
+      "count", h.count, 1);
 }
 
-void check(const core::Mail& m, const Misfit& misfit) { Row("mail", m.key.run.to_string(), misfit); }
+void check(const core::Mail& m, const Misfit& misfit) {
+  Row("mail", [&] { return m.key.run.to_string(); }, misfit);
+}
 
 void check(const core::Watch& w, const Misfit& misfit) {
-  Row("watch", w.target.to_string(), misfit)("command", w.command, 0);
+  Row("watch", [&] { return w.target.to_string(); }, misfit)("command", w.command, 0);
 }
 
 void check(const core::Signal& s, const Misfit& misfit) {
-  Row("signal", s.key.chain.to_string() + " " + base::printable(s.key.name), misfit);
+  Row("signal", [&] { return s.key.chain.to_string() + " " + base::printable(s.key.name); }, misfit);
 }
 
 void check(const core::RowCache::Noted& n, const Misfit& misfit) {
-  Row("ledger_note", base::printable(n.id.key), misfit);
+  Row("ledger_note", [&] { return base::printable(n.id.key); }, misfit);
 }
 
-void check(const core::LedgerNote& n, const Misfit& misfit) { Row("ledger_note", base::printable(n.key), misfit); }
+void check(const core::LedgerNote& n, const Misfit& misfit) {
+  Row("ledger_note", [&] { return base::printable(n.key); }, misfit);
+}
 
-void check(const core::InboxRow& i, const Misfit& misfit) { Row("inbox", std::to_string(i.id), misfit); }
+void check(const core::InboxRow& i, const Misfit& misfit) {
+  Row("inbox", [&] { return std::to_string(i.id); }, misfit);
+}
 
 }  // namespace semel::store
