@@ -10,18 +10,12 @@
 
 #include "base/clock.h"
 #include "store/postgres/codec.h"
+#include "store/postgres/dial.h"
 #include "store/postgres/pooler.h"
 #include "store/postgres/stop_signal.h"
 
 namespace semel::store::postgres {
 namespace {
-
-std::string trimmed(const char* text) {
-  std::string out = text ? text : "";
-  while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) out.pop_back();
-  std::replace(out.begin(), out.end(), '\n', ' ');
-  return out;
-}
 
 std::string field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);

@@ -14,7 +14,6 @@
 #include "store/postgres/stop_signal.h"
 
 namespace semel::store::postgres {
-namespace {
 
 std::string trimmed(const char* text) {
   std::string out = text ? text : "";
@@ -22,6 +21,8 @@ std::string trimmed(const char* text) {
   std::replace(out.begin(), out.end(), '\n', ' ');
   return out;
 }
+
+namespace {
 
 // Connection parameters: the caller's, then ours where the caller said nothing.
 struct ConnInfo {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "semel/result.h"
@@ -19,5 +20,8 @@ using PgHandle = std::unique_ptr<pg_conn, FinishConnection>;
 // Connected and authenticated. Of several hosts in the URL, the first that takes writes. InvalidArgument,
 // StoreNotFound, StoreUnavailable.
 Result<PgHandle> dial(const PgOptions& options, std::string_view application);
+
+// What libpq or the server says, on one line.
+std::string trimmed(const char* text);
 
 }  // namespace semel::store::postgres
